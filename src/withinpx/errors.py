@@ -1,0 +1,5 @@
+"""The one exception that is meant for people: a sentence about what was wrong and what to do."""
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used. The message is one line; the command line exits with status 2."""

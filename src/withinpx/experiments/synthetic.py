@@ -1,0 +1,119 @@
+"""Section 5.1 and appendix C.1: train on squares, and see how far off the positions are."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from withinpx.certificate.calibration import measured_shift
+from withinpx.data.squares import IMAGE_SIZE, Squares
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig
+from withinpx.model.background import BackgroundMode
+from withinpx.model.cnn import CHANNELS
+from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, check_network, error_bound
+from withinpx.training.accuracy import is_accepted, right_pixels
+from withinpx.training.fit import FitSettings, fit
+from withinpx.training.recipe import PAPER, Recipe
+
+N_SIGMA = 4.0  # the paper's runs all lie within four standard deviations (sec. 5.1)
+EVALUATION_BATCH = 128
+ROUNDING = 1e-4  # px; what a float32 position may be off by
+
+
+@dataclass(frozen=True)
+class SquaresRun:
+    """One training of the synthetic section."""
+
+    encoder_rf: int = 9
+    decoder_rf: int = 25
+    object_size: int = 9
+    sigma: float = 0.8
+    seed: int = 0
+    support: float | None = None
+    image_size: int = IMAGE_SIZE
+    channels: int = CHANNELS
+    background: BackgroundMode = BackgroundMode.POSITIONAL
+    recipe: Recipe = PAPER
+
+    def __post_init__(self) -> None:
+        check_network(self.encoder_rf, self.decoder_rf, SizeRange(self.object_size, self.object_size))
+
+    @cached_property
+    def data(self) -> Squares:
+        """The pictures, padded for these receptive fields."""
+        return Squares.for_network(self.object_size, self.encoder_rf, self.decoder_rf, self.image_size)
+
+    @property
+    def network(self) -> NetworkConfig:
+        """The network of app. C.1."""
+        return NetworkConfig(
+            height=self.image_size,
+            width=self.image_size,
+            encoder_rf=self.encoder_rf,
+            decoder_rf=self.decoder_rf,
+            sigma=self.sigma,
+            support=self.support,
+            channels=self.channels,
+            background=self.background,
+        )
+
+    @property
+    def bound(self) -> Bound:
+        """What theorem 4.1 allows: at four sigma for the infinite Gaussian, for certain with compact support."""
+        rendering: Rendering = (
+            Gaussian(self.sigma, N_SIGMA) if self.support is None else CompactSupport(self.support)
+        )
+        return error_bound(self.encoder_rf, self.decoder_rf, self.object_size, rendering)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a trained network did on the quadrant it never saw. Truth is used here and nowhere else."""
+
+    position_error: float  # max |z - truth| over test pictures and axes, px
+    bound: float
+    bound_n_sigma: float | None  # at how many sigma the bound is read; None when it is deterministic
+    within_bound: bool
+    reconstruction_accuracy: float
+    accepted: bool
+    shift: tuple[float, float]  # centre of what is drawn minus z, from the training pictures, without truth
+    calibrated_error: float  # max |z + shift - truth|, px
+    leakage: float  # how much z - truth changes from one test picture to another at most, px; 0 if exactly equivariant
+
+
+def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
+    """A new network from the run's seed, trained."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        model = Autoencoder(run.network)
+    return fit(model, torch.from_numpy(run.data.train().images), run.recipe, run.seed, settings)
+
+
+@torch.no_grad()
+def evaluate(model: Autoencoder, run: SquaresRun) -> Evaluation:
+    """Appendix C.1, Evaluation."""
+    device = next(model.parameters()).device
+    test, training = run.data.test(), run.data.train()
+    positions, right = [], []
+    for batch in torch.from_numpy(test.images).split(EVALUATION_BATCH):
+        batch = batch.to(device)
+        reconstruction = model(batch)
+        positions.append(reconstruction.positions[:, 0])
+        right.append(right_pixels(reconstruction.images, batch))
+    accuracy = torch.cat(right).double().mean().item()
+    offsets = torch.cat(positions).double().cpu() - torch.from_numpy(test.positions)
+    sample = torch.from_numpy(training.images[:: max(1, len(training) // EVALUATION_BATCH)]).to(device)
+    shift = measured_shift(model, sample)[0].double().cpu()
+    bound = run.bound
+    error = offsets.abs().max().item()
+    return Evaluation(
+        position_error=error,
+        bound=bound.bound,
+        bound_n_sigma=None if bound.deterministic else N_SIGMA,
+        within_bound=error <= bound.bound + ROUNDING,
+        reconstruction_accuracy=accuracy,
+        accepted=is_accepted(accuracy),
+        shift=(shift[0].item(), shift[1].item()),
+        calibrated_error=(offsets + shift).abs().max().item(),
+        leakage=(offsets.amax(dim=0) - offsets.amin(dim=0)).max().item(),
+    )

@@ -1,0 +1,36 @@
+"""Files that are either whole or not there: written beside their place, flushed to the disk, then renamed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from withinpx.errors import InputError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content`` in one step; a crash at any moment leaves the old file or the new one."""
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file a person can read, written atomically."""
+    write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def new_folder(path: Path) -> Path:
+    """Make a folder that was not there; never write into one that was."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise InputError(f"The output folder {path} exists already: name another, nothing was overwritten.") from None
+    except OSError as error:
+        raise InputError(f"The output folder {path} cannot be made: {error.strerror}.") from None
+    if not os.access(path, os.W_OK):
+        raise InputError(f"The output folder {path} cannot be written to: choose another place.")
+    return path

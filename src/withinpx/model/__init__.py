@@ -1,0 +1,6 @@
+"""Section 3, one file per box of figure 1."""
+
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, Reconstruction
+from withinpx.model.background import BackgroundMode
+
+__all__ = ["Autoencoder", "BackgroundMode", "NetworkConfig", "Reconstruction"]

@@ -1,0 +1,29 @@
+"""Eq. 7: from positions to Gaussian maps, the pseudo-inverse of the softargmax."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from withinpx.model.softargmax import pixel_centres
+
+
+def render(
+    positions: Float[Tensor, "b n 2"], size: tuple[int, int], sigma: float, support: float | None = None
+) -> Float[Tensor, "b n h w"]:
+    """One Gaussian of height 1 per position, on a canvas of ``size`` (height, width).
+
+    The height is fixed (eq. 7's constant factor is the first filter's to learn) and nothing is renormalised at the
+    borders: both would break equivariance. With ``support`` the Gaussian is multiplied by a smooth window that is
+    exactly zero once a pixel is that many px away along either axis; then |Delta_G| <= support, always.
+    """
+    height, width = size
+    along_x = _profile(positions[..., :1] - pixel_centres(width, positions), sigma, support)
+    along_y = _profile(positions[..., 1:] - pixel_centres(height, positions), sigma, support)
+    return along_y.unsqueeze(-1) * along_x.unsqueeze(-2)
+
+
+def _profile(distance: Float[Tensor, "b n s"], sigma: float, support: float | None) -> Float[Tensor, "b n s"]:
+    gaussian = torch.exp(-(distance**2) / (2 * sigma**2))
+    if support is None:
+        return gaussian
+    return gaussian * (1 - (distance / support) ** 2).clamp(min=0) ** 2

@@ -1,0 +1,32 @@
+"""Eq. 5: from heatmaps to positions."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+TEMPERATURE = 0.1  # Theta; the paper gives none. At 1.0 some seeds never leave the flat start (docs/method.md)
+
+
+def softargmax(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERATURE) -> Float[Tensor, "b n 2"]:
+    """The expected pixel centre under each map's softmax, as (x, y) in pixels from the top-left corner.
+
+    Eq. 5 prints a softmax along one axis summed over both, which is not normalised. This is the joint softmax over
+    the whole map: the only reading in which a temperature towards zero gives the argmax. Eq. 5 also divides by the
+    image size; positions here stay in pixels.
+    """
+    height, width = heatmaps.shape[-2:]
+    weights = softmax_map(heatmaps, temperature)
+    x = weights.sum(dim=-2) @ pixel_centres(width, weights)  # eq. 5, first component
+    y = weights.sum(dim=-1) @ pixel_centres(height, weights)  # eq. 5, second component
+    return torch.stack([x, y], dim=-1)
+
+
+def softmax_map(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERATURE) -> Float[Tensor, "b n h w"]:
+    """What the position is the mean of: each map's softmax. In float32 at least, whatever the network runs in."""
+    logits = heatmaps.to(torch.promote_types(heatmaps.dtype, torch.float32)) / temperature
+    return logits.flatten(start_dim=-2).softmax(dim=-1).view_as(logits)
+
+
+def pixel_centres(count: int, like: Tensor) -> Float[Tensor, " count"]:
+    """0.5, 1.5, ...: the i + 1/2 of eq. 5."""
+    return torch.arange(count, dtype=like.dtype, device=like.device) + 0.5

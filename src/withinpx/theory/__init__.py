@@ -1,0 +1,6 @@
+"""Section 4 and appendix B: what is guaranteed. Pure Python, no torch."""
+
+from withinpx.theory.bound import Bound, CompactSupport, Gaussian, SizeRange, error_bound
+from withinpx.theory.design import NetworkDesign, design
+
+__all__ = ["Bound", "CompactSupport", "Gaussian", "NetworkDesign", "SizeRange", "design", "error_bound"]

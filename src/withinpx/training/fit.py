@@ -1,0 +1,118 @@
+"""The training loop (app. C.1): reconstruct, compare, step."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from withinpx.errors import InputError
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.background import BackgroundMode
+from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
+from withinpx.training.log import Epoch, Log
+from withinpx.training.recipe import Recipe
+from withinpx.training.step import fast_step, plain_step
+
+NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
+
+
+class Watcher(Protocol):
+    """Who wants to see every epoch: a progress bar, TensorBoard, a page."""
+
+    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
+        """One more epoch is done."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Where and how safely to train; none of it changes what is learned, but for rounding."""
+
+    device: torch.device = torch.device("cpu")
+    fast: bool = False  # on CUDA: bfloat16 convolutions, compiled and captured; positions and loss stay float32
+    folder: Path | None = None  # for the log and the checkpoints
+    checkpoint_every_s: float = 20.0
+    watchers: tuple[Watcher, ...] = ()
+
+
+def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings: FitSettings) -> Autoencoder:
+    """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
+    model = model.to(settings.device, memory_format=torch.channels_last)
+    images = images.to(settings.device)
+    on_cuda = settings.device.type == "cuda"
+    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
+    done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
+    step = fast_step(model, optimiser) if settings.fast and on_cuda else plain_step(model, optimiser)
+    log = Log(settings.folder, done)
+    saved = time.monotonic()
+
+    model.train()
+    for number in range(done + 1, recipe.epochs + 1):
+        losses, accuracies = [], []
+        for chosen, nearby in batches(images, recipe.batch_size, seed, number):
+            loss, accuracy = step(images[chosen], images[nearby] if needs_nearby(model) else None)
+            losses.append(loss)
+            accuracies.append(accuracy)
+
+        epoch = log.add(number, torch.stack(losses).mean().item(), torch.stack(accuracies).mean().item())
+        stop_if_broken(epoch)
+        for watcher in settings.watchers:
+            watcher(epoch, recipe)
+        if settings.folder and (time.monotonic() - saved > settings.checkpoint_every_s or number == recipe.epochs):
+            save_checkpoint(settings.folder, model, optimiser, number)
+            saved = time.monotonic()
+    settle_batch_norm(model, images, recipe.batch_size)
+    return model.eval()
+
+
+def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The epoch's batches as indices: of the pictures, and of a picture nearby in time for each.
+
+    They depend on the seed and the epoch alone, so a resumed run sees what an uninterrupted one would. What does not
+    fill a batch is left for another epoch: a small last batch would unsettle batch-norm.
+    """
+    count = len(images)
+    generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
+    order = torch.randperm(count, generator=generator)
+    steps = torch.randint(1, NEARBY_FRAMES + 1, (count,), generator=generator)
+    signs = 2 * torch.randint(0, 2, (count,), generator=generator) - 1
+    nearby = (order + signs * steps).clamp(0, count - 1)
+    whole = max(count // batch_size, 1) * min(batch_size, count)
+    order, nearby = order[:whole].to(images.device), nearby[:whole].to(images.device)
+    yield from zip(order.split(batch_size), nearby.split(batch_size), strict=True)
+
+
+def needs_nearby(model: Autoencoder) -> bool:
+    """Does the decoder look at a nearby frame?"""
+    return model.config.background is BackgroundMode.NEARBY
+
+
+def stop_if_broken(epoch: Epoch) -> None:
+    """A loss that is no number never recovers; the last checkpoint is from before it."""
+    if not math.isfinite(epoch.loss):
+        raise InputError(
+            f"Training broke in epoch {epoch.epoch}: the loss is {epoch.loss}. The last checkpoint is kept; "
+            f"try a smaller learning rate or another seed."
+        )
+
+
+@torch.no_grad()
+def settle_batch_norm(model: Autoencoder, images: Tensor, batch_size: int) -> None:
+    """Measure batch-norm's statistics once more, over all pictures, with the final weights.
+
+    The running averages that training leaves behind mix statistics of earlier weights.
+    """
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a plain average over the batches
+    model.train()
+    for chosen, nearby in batches(images, batch_size, seed=0, epoch=0):
+        model(images[chosen], images[nearby] if needs_nearby(model) else None)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum

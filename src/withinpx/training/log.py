@@ -1,0 +1,50 @@
+"""One JSON line per epoch, in ``log.jsonl``."""
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from withinpx.files import write_atomically
+
+LOG = "log.jsonl"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One line of the log."""
+
+    epoch: int  # from 1
+    loss: float  # mean squared error of the reconstruction
+    reconstruction_accuracy: float  # of the training batches as they came
+    elapsed_s: float  # since training began, pauses not counted
+
+
+class Log:
+    """The log of a run; lines after the checkpoint that a run continues from are dropped and written again."""
+
+    def __init__(self, folder: Path | None, epochs_done: int) -> None:
+        self._path = folder / LOG if folder else None
+        kept = read_log(folder)[:epochs_done] if folder else []
+        if self._path:
+            write_atomically(self._path, "".join(_line(epoch) for epoch in kept).encode())
+        self._started = time.monotonic() - (kept[-1].elapsed_s if kept else 0.0)
+
+    def add(self, number: int, loss: float, accuracy: float) -> Epoch:
+        """Write one line."""
+        epoch = Epoch(number, loss, accuracy, round(time.monotonic() - self._started, 3))
+        if self._path:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(_line(epoch))
+        return epoch
+
+
+def read_log(folder: Path) -> list[Epoch]:
+    """All whole lines; one that a crash cut short is left out."""
+    path = folder / LOG
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    return [Epoch(**json.loads(line)) for line in lines]
+
+
+def _line(epoch: Epoch) -> str:
+    return json.dumps(asdict(epoch)) + "\n"

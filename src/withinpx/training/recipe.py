@@ -1,0 +1,23 @@
+"""How a network is trained. The guarantee does not care; the share of runs that succeed does."""
+
+from dataclasses import dataclass
+
+from withinpx.errors import InputError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the training loop needs to know."""
+
+    name: str
+    epochs: int
+    batch_size: int  # images per step; what is left over at the end of a shuffled epoch waits for the next one
+    learning_rate: float  # Adam's
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"The {name.replace('_', ' ')} is {getattr(self, name)}: give a number above zero.")
+
+
+PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1

@@ -1,0 +1,81 @@
+"""One step of training: reconstruct, compare, step."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.optim import Optimizer
+
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.training.accuracy import right_pixels
+
+Step = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]  # batch, nearby frames -> loss, accuracy
+WARM_UPS = 3  # steps before a graph is captured, for the libraries to choose their kernels
+
+
+def plain_step(model: Autoencoder, optimiser: Optimizer) -> Step:
+    """The step as anyone would write it; on a CPU, deterministic."""
+
+    def step(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+        return _learn(model(batch, nearby).images, batch, optimiser)
+
+    return step
+
+
+def fast_step(model: Autoencoder, optimiser: Optimizer) -> Step:
+    """The same step on a CUDA device: bfloat16 convolutions, compiled, then captured as one graph."""
+    compiled = torch.compile(model)
+
+    def step(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+        with torch.autocast("cuda", torch.bfloat16):
+            drawn = compiled(batch, nearby).images
+        return _learn(drawn.float(), batch, optimiser)
+
+    return CapturedStep(step)
+
+
+def _learn(drawn: Tensor, batch: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
+    loss = F.mse_loss(drawn, batch)
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return loss.detach(), right_pixels(drawn.detach(), batch).float().mean()
+
+
+class CapturedStep:
+    """A step that is recorded once as a CUDA graph and replayed from then on. All batches must be of one shape."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._warm_ups = WARM_UPS
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+        """One step."""
+        if self._warm_ups:
+            self._warm_ups -= 1
+            return self._on_another_stream(batch, nearby)
+        if self._graph is None:
+            self._capture(batch, nearby)
+        assert self._graph is not None
+        self._batch.copy_(batch)
+        if self._nearby is not None and nearby is not None:
+            self._nearby.copy_(nearby)
+        self._graph.replay()
+        return self._loss.clone(), self._accuracy.clone()
+
+    def _on_another_stream(self, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            result = self._step(batch, nearby)
+        torch.cuda.current_stream().wait_stream(stream)
+        return result
+
+    def _capture(self, batch: Tensor, nearby: Tensor | None) -> None:
+        self._batch = batch.clone()
+        self._nearby = None if nearby is None else nearby.clone()
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):  # records, does not run
+            self._loss, self._accuracy = self._step(self._batch, self._nearby)
