@@ -25,9 +25,17 @@ class RunTable:
     def add(self, row: dict[str, Any]) -> None:
         """One more row, safely on disk; rows stay in the order of their keys."""
         self.rows.append({column: str(value) for column, value in row.items()})
-        self.rows.sort(key=lambda each: [float(each[column]) for column in self.key])
+        self.rows.sort(key=lambda each: [_in_order(each[column]) for column in self.key])
         text = StringIO()
         writer = csv.DictWriter(text, fieldnames=list(row), lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         write_atomically(self.path, text.getvalue().encode())
+
+
+def _in_order(text: str) -> tuple[float, str]:
+    """Numbers by size, words by letter."""
+    try:
+        return float(text), ""
+    except ValueError:
+        return 0.0, text

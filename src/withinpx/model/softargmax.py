@@ -16,8 +16,9 @@ def softargmax(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERAT
     """
     height, width = heatmaps.shape[-2:]
     weights = softmax_map(heatmaps, temperature)
-    x = weights.sum(dim=-2) @ pixel_centres(width, weights)  # eq. 5, first component
-    y = weights.sum(dim=-1) @ pixel_centres(height, weights)  # eq. 5, second component
+    # a sum, not a matrix product: autocast would round that to bfloat16, and 60 px to the nearest quarter
+    x = (weights.sum(dim=-2) * pixel_centres(width, weights)).sum(dim=-1)  # eq. 5, first component
+    y = (weights.sum(dim=-1) * pixel_centres(height, weights)).sum(dim=-1)  # eq. 5, second component
     return torch.stack([x, y], dim=-1)
 
 

@@ -14,6 +14,7 @@ from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
+from withinpx.training.discover import moving_centres, warm_start
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import Recipe
 from withinpx.training.step import fast_step, plain_step
@@ -33,7 +34,8 @@ class FitSettings:
     """Where and how safely to train; none of it changes what is learned, but for rounding."""
 
     device: torch.device = torch.device("cpu")
-    fast: bool = False  # on CUDA: bfloat16 convolutions, compiled and captured; positions and loss stay float32
+    fast: bool = False  # on CUDA: compiled CNNs, the whole step captured as one graph
+    bfloat16: bool = False  # with fast: convolutions in bfloat16; positions and loss stay float32
     folder: Path | None = None  # for the log and the checkpoints
     checkpoint_every_s: float = 20.0
     watchers: tuple[Watcher, ...] = ()
@@ -46,8 +48,10 @@ def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings:
     on_cuda = settings.device.type == "cuda"
     optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
-    step = fast_step(model, optimiser) if settings.fast and on_cuda else plain_step(model, optimiser)
+    step = fast_step(model, optimiser, settings.bfloat16) if settings.fast and on_cuda else plain_step(model, optimiser)
     log = Log(settings.folder, done)
+    if recipe.warm_start_steps and not done:
+        warm_start(model, images, moving_centres(images).unsqueeze(1), recipe.warm_start_steps, seed)
     saved = time.monotonic()
 
     model.train()

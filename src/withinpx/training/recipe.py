@@ -13,6 +13,7 @@ class Recipe:
     epochs: int
     batch_size: int  # images per step; what is left over at the end of a shuffled epoch waits for the next one
     learning_rate: float  # Adam's
+    warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate"):
@@ -20,4 +21,6 @@ class Recipe:
                 raise InputError(f"The {name.replace('_', ' ')} is {getattr(self, name)}: give a number above zero.")
 
 
-PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1
+PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
+WARM = Recipe(name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150)
+RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}

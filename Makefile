@@ -1,0 +1,32 @@
+# On a machine with Python 3.11+ and make alone: `make demo`, `make test`, `make check`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check format clean
+
+demo: $(READY)  ## find a moving square without labels, and say how far off it can be
+	$(BIN)/withinpx demo
+
+test: $(READY)  ## all tests
+	$(BIN)/pytest
+
+check: $(READY)  ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# torch first, and its CPU build: a looser requirement would pull gigabytes of CUDA packages
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@

@@ -1,0 +1,5 @@
+"""``python -m withinpx``."""
+
+from withinpx.cli import main
+
+main()

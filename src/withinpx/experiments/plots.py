@@ -1,0 +1,43 @@
+"""How our figures look: the theory in blue, runs as red dots, dashed lines where one term takes over from the other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from withinpx.errors import InputError
+
+THEORY = "#1f5fa8"
+RUNS = "#c8352b"
+TRUTH = "#2e8b57"
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tuple[Figure, list[plt.Axes]]]:
+    """A row of panels that becomes the file ``path``."""
+    with plt.rc_context(STYLE):
+        fig, axes = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
+        yield fig, list(axes[0])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fig.savefig(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+        finally:
+            plt.close(fig)

@@ -1,0 +1,49 @@
+"""A label-free warm start: see what moves, and let the heatmap begin there.
+
+Left to itself, an encoder settles in its first steps on whichever part of the object it happens to see, often further
+from its centre than the decoder can make up for; its softargmax is then sharp, passes no gradient on, and the run ends
+below the accuracy that a run must have. Beginning at the centre of what moves avoids that. No label is used.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from withinpx.errors import InputError
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.render import render
+from withinpx.model.softargmax import pixel_centres
+
+TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
+WARM_START_RATE = 3e-3  # Adam's
+
+
+def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> Float[Tensor, "b 2"]:
+    """The mean (x, y) of the pixels that differ from the median picture by more than ``threshold`` of the most."""
+    difference = (images - images.median(dim=0).values).abs().amax(dim=1)
+    most = difference.amax()
+    if most == 0:
+        raise InputError("Nothing moves: all pictures are the same.")
+    moving = (difference > threshold * most).to(images.dtype)
+    area = moving.sum(dim=(-2, -1)).clamp(min=1)
+    x = moving.sum(dim=-2) @ pixel_centres(images.shape[-1], images) / area
+    y = moving.sum(dim=-1) @ pixel_centres(images.shape[-2], images) / area
+    return torch.stack([x, y], dim=-1)
+
+
+def warm_start(
+    model: Autoencoder, images: Float[Tensor, "b c h w"], centres: Float[Tensor, "b n 2"], steps: int, seed: int
+) -> None:
+    """Teach the encoder alone, for a few steps, to look at these centres: heatmap i at centre i."""
+    optimiser = torch.optim.Adam(model.encoder.parameters(), lr=WARM_START_RATE)
+    generator = torch.Generator().manual_seed(seed)
+    model.train()
+    for _ in range(steps):
+        chosen = torch.randperm(len(images), generator=generator)[:128].to(images.device)
+        logits = model.heatmaps(images[chosen]).flatten(start_dim=-2) / model.config.temperature
+        wanted = render(centres[chosen], tuple(images.shape[-2:]), TARGET_WIDTH).flatten(start_dim=-2)
+        loss = -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()

@@ -1,0 +1,54 @@
+"""The Discussion, inverted."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from withinpx.errors import InputError
+from withinpx.theory.bound import CompactSupport, SizeRange, error_bound
+from withinpx.theory.design import design
+from withinpx.theory.receptive_field import filters_for
+
+
+@pytest.mark.parametrize("size", range(1, 32, 2))
+def test_five_filters_add_up_to_any_odd_receptive_field(size: int) -> None:
+    filters = filters_for(size)
+    assert len(filters) == 5
+    assert set(filters) <= {1, 3, 5, 7}
+    assert 1 + sum(each - 1 for each in filters) == size
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(1, 31), st.floats(0, 20), st.floats(0, 25))
+def test_a_design_meets_its_target_or_says_what_can_be_met(smallest: float, extent: float, target: float) -> None:
+    sizes = SizeRange(smallest, min(31, smallest + extent))
+    try:
+        network = design(sizes, target)
+    except InputError as error:
+        reachable = float(str(error).split("smallest reachable bound is ")[1].split(" px")[0])
+        assert reachable > target
+        assert design(sizes, reachable + 1e-3).bound.bound <= reachable + 1e-3
+        return
+    guaranteed = error_bound(network.encoder_rf, network.decoder_rf, sizes, CompactSupport(network.support))
+    assert guaranteed.deterministic
+    assert network.bound.bound == guaranteed.bound <= target
+    assert max(network.bound_per_size.values()) <= network.bound.bound + 1e-9
+
+
+def test_the_issue_of_six_to_ten_pixels_within_six() -> None:
+    network = design(SizeRange(6, 10), target=6)
+    assert network.decoder_rf == 11  # the smallest odd one that holds 10 px
+    assert network.bound.bound <= 6
+    assert network.encoder_filters == filters_for(network.encoder_rf)
+    assert "11 px" in network.why
+
+
+def test_a_tighter_target_never_asks_for_a_larger_encoder_or_a_wider_gaussian() -> None:
+    loose, tight = design(SizeRange(6, 10), target=5.6), design(SizeRange(6, 10), target=4)
+    assert tight.encoder_rf <= loose.encoder_rf
+    assert tight.sigma <= loose.sigma
+
+
+def test_objects_that_no_decoder_can_draw_are_refused_with_a_way_out() -> None:
+    with pytest.raises(InputError, match="scale the images down by 2"):
+        design(SizeRange(10, 60))
