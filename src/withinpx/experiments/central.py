@@ -28,7 +28,8 @@ KEY = (*SETTING_COLUMNS, "recipe", "precision", "epochs", "seed")
 def run_central(
     folder: Path, recipe: Recipe, seeds: int, settings: FitSettings, report: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
-    """Train what the table in ``folder`` does not have yet; the answer is one summary per setting."""
+    """Train what the table in ``folder`` does not have yet, all epochs; the answer is one summary per setting."""
+    recipe = replace(recipe, stop_when_learned=False)
     folder.mkdir(parents=True, exist_ok=True)
     table = RunTable(folder / "runs.csv", KEY)
     for setting in SETTINGS:

@@ -80,6 +80,21 @@ class Autoencoder(nn.Module):
         """Positions z, (x, y) in px."""
         return softargmax(self.heatmaps(images), self.config.temperature)
 
+    def draw(
+        self,
+        positions: Float[Tensor, "b n 2"],
+        nearby: Float[Tensor, "b c h w"] | None = None,
+        present: Bool[Tensor, "b n"] | None = None,
+    ) -> Float[Tensor, "b o h w"]:
+        """The decoder's own maps: the picture's colours, or a layer's opacity and colours."""
+        config, margin = self.config, self.margin
+        canvas = (config.height + 2 * margin, config.width + 2 * margin)
+        gaussians = render(positions + margin, canvas, config.sigma, config.support)
+        if present is not None:
+            gaussians = gaussians * present[..., None, None]
+        drawn: Tensor = self.decoder(self.background.beside(gaussians, nearby))
+        return drawn[..., margin : margin + config.height, margin : margin + config.width]
+
     def decode(
         self,
         positions: Float[Tensor, "b n 2"],
@@ -87,14 +102,7 @@ class Autoencoder(nn.Module):
         present: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b c h w"]:
         """Pictures with the objects at these positions; one that is not ``present`` gets no Gaussian."""
-        config, margin = self.config, self.margin
-        canvas = (config.height + 2 * margin, config.width + 2 * margin)
-        gaussians = render(positions + margin, canvas, config.sigma, config.support)
-        if present is not None:
-            gaussians = gaussians * present[..., None, None]
-        drawn = self.decoder(self.background.beside(gaussians, nearby))
-        inside = drawn[..., margin : margin + config.height, margin : margin + config.width]
-        return self.background.picture(inside)
+        return self.background.picture(self.draw(positions, nearby, present))
 
     def forward(
         self, images: Float[Tensor, "b c h w"], nearby: Float[Tensor, "b c h w"] | None = None

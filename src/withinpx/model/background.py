@@ -86,7 +86,7 @@ class LayeredBackground(Background):
         self.register_buffer("still", still)
 
     def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c h w"] | None
+        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None
     ) -> Float[Tensor, "b m h w"]:
         """Gaussians alone."""
         return gaussians

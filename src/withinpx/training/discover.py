@@ -19,9 +19,14 @@ TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide
 WARM_START_RATE = 3e-3  # Adam's
 
 
+def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
+    """The background: each pixel as it is most of the time."""
+    return images.median(dim=0).values
+
+
 def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> Float[Tensor, "b 2"]:
     """The mean (x, y) of the pixels that differ from the median picture by more than ``threshold`` of the most."""
-    difference = (images - images.median(dim=0).values).abs().amax(dim=1)
+    difference = (images - median_picture(images)).abs().amax(dim=1)
     most = difference.amax()
     if most == 0:
         raise InputError("Nothing moves: all pictures are the same.")

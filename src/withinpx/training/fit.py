@@ -12,13 +12,15 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
-from withinpx.training.discover import moving_centres, warm_start
+from withinpx.training.discover import median_picture, moving_centres, warm_start
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import Recipe
 from withinpx.training.step import fast_step, plain_step
 
+LEARNED_ACCURACY = 0.9999  # ten times stricter than what a run is accepted at
+LEARNED_EPOCHS = 5
 NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
 
 
@@ -50,6 +52,8 @@ def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings:
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
     step = fast_step(model, optimiser, settings.bfloat16) if settings.fast and on_cuda else plain_step(model, optimiser)
     log = Log(settings.folder, done)
+    if isinstance(model.background, LayeredBackground):
+        model.background.still.copy_(median_picture(images))
     if recipe.warm_start_steps and not done:
         warm_start(model, images, moving_centres(images).unsqueeze(1), recipe.warm_start_steps, seed)
     saved = time.monotonic()
@@ -66,9 +70,11 @@ def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings:
         stop_if_broken(epoch)
         for watcher in settings.watchers:
             watcher(epoch, recipe)
-        if settings.folder and (time.monotonic() - saved > settings.checkpoint_every_s or number == recipe.epochs):
+        if settings.folder and time.monotonic() - saved > settings.checkpoint_every_s:
             save_checkpoint(settings.folder, model, optimiser, number)
             saved = time.monotonic()
+        if recipe.stop_when_learned and is_learned(log.epochs):
+            break
     settle_batch_norm(model, images, recipe.batch_size)
     return model.eval()
 
@@ -82,9 +88,10 @@ def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[
     count = len(images)
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
     order = torch.randperm(count, generator=generator)
-    steps = torch.randint(1, NEARBY_FRAMES + 1, (count,), generator=generator)
-    signs = 2 * torch.randint(0, 2, (count,), generator=generator) - 1
-    nearby = (order + signs * steps).clamp(0, count - 1)
+    away = torch.randint(1, NEARBY_FRAMES + 1, (count,), generator=generator)
+    away *= 2 * torch.randint(0, 2, (count,), generator=generator) - 1
+    outside = (order + away < 0) | (order + away >= count)
+    nearby = (order + torch.where(outside, -away, away)) % count
     whole = max(count // batch_size, 1) * min(batch_size, count)
     order, nearby = order[:whole].to(images.device), nearby[:whole].to(images.device)
     yield from zip(order.split(batch_size), nearby.split(batch_size), strict=True)
@@ -93,6 +100,12 @@ def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[
 def needs_nearby(model: Autoencoder) -> bool:
     """Does the decoder look at a nearby frame?"""
     return model.config.background is BackgroundMode.NEARBY
+
+
+def is_learned(epochs: list[Epoch]) -> bool:
+    """Have the last epochs all redrawn nearly every pixel of every batch? No truth is asked."""
+    last = epochs[-LEARNED_EPOCHS:]
+    return len(last) == LEARNED_EPOCHS and all(each.reconstruction_accuracy >= LEARNED_ACCURACY for each in last)
 
 
 def stop_if_broken(epoch: Epoch) -> None:

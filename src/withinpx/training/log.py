@@ -25,14 +25,15 @@ class Log:
 
     def __init__(self, folder: Path | None, epochs_done: int) -> None:
         self._path = folder / LOG if folder else None
-        kept = read_log(folder)[:epochs_done] if folder else []
+        self.epochs = read_log(folder)[:epochs_done] if folder else []
         if self._path:
-            write_atomically(self._path, "".join(_line(epoch) for epoch in kept).encode())
-        self._started = time.monotonic() - (kept[-1].elapsed_s if kept else 0.0)
+            write_atomically(self._path, "".join(_line(epoch) for epoch in self.epochs).encode())
+        self._started = time.monotonic() - (self.epochs[-1].elapsed_s if self.epochs else 0.0)
 
     def add(self, number: int, loss: float, accuracy: float) -> Epoch:
         """Write one line."""
         epoch = Epoch(number, loss, accuracy, round(time.monotonic() - self._started, 3))
+        self.epochs.append(epoch)
         if self._path:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(_line(epoch))

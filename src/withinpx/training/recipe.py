@@ -14,6 +14,7 @@ class Recipe:
     batch_size: int  # images per step; what is left over at the end of a shuffled epoch waits for the next one
     learning_rate: float  # Adam's
     warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
+    stop_when_learned: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate"):
@@ -22,5 +23,7 @@ class Recipe:
 
 
 PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
-WARM = Recipe(name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150)
+WARM = Recipe(
+    name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_learned=True
+)
 RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}

@@ -1,0 +1,53 @@
+"""Appendix C.1's data, to the letter."""
+
+import numpy as np
+import pytest
+
+from withinpx.data.squares import Squares
+from withinpx.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("encoder_rf", "decoder_rf", "size", "places"), [(9, 25, 9, 24), (9, 11, 7, 54), (31, 25, 9, 12), (9, 25, 1, 32)]
+)
+def test_every_position_of_the_paper_s_range_is_there_once(
+    encoder_rf: int, decoder_rf: int, size: int, places: int
+) -> None:
+    data = Squares.for_network(size, encoder_rf, decoder_rf)
+    padding = max(encoder_rf, decoder_rf) - 1
+    along = np.arange(padding + size / 2, 80 - padding - size / 2 + 1)
+    assert len(along) == places
+    expected = {(x, y) for x in along for y in along}
+    train, test = data.train(), data.test()
+    found = [tuple(position) for position in np.concatenate([train.positions, test.positions])]
+    assert len(found) == len(set(found)) == places**2
+    assert set(found) == expected
+
+
+def test_three_quadrants_train_and_the_fourth_tests() -> None:
+    data = Squares.for_network(9, 9, 25)
+    train, test = data.train(), data.test()
+    assert len(train) == 3 * len(test)
+    assert (test.positions > 40).all()
+    assert not (train.positions > 40).all(axis=1).any()
+
+
+def test_a_picture_is_a_white_square_centred_where_it_says() -> None:
+    test = Squares.for_network(7, 9, 11).test()
+    assert test.images.shape[1:] == (1, 80, 80)
+    for image, (x, y) in zip(test.images[::97], test.positions[::97], strict=True):
+        rows, columns = np.nonzero(image[0])
+        assert image.sum() == 49
+        assert (columns.mean() + 0.5, rows.mean() + 0.5) == (x, y)
+
+
+def test_no_square_comes_closer_to_the_border_than_the_padding() -> None:
+    data = Squares.for_network(9, 9, 25)
+    everything = np.concatenate([data.train().images, data.test().images]).max(axis=(0, 1))
+    rows, columns = np.nonzero(everything)
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (24, 80 - 24 - 1, 24, 80 - 24 - 1)
+
+
+def test_a_picture_without_room_is_refused() -> None:
+    with pytest.raises(InputError, match="no two places"):
+        Squares.for_network(31, 31, 31)

@@ -1,0 +1,45 @@
+"""What a network can see is what the theorem says it can see."""
+
+import pytest
+import torch
+
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig
+from withinpx.model.background import BackgroundMode
+from withinpx.model.cnn import CNN
+from withinpx.model.receptive_field import measured_receptive_field
+
+ODD = range(1, 32, 2)
+
+
+@pytest.mark.parametrize("size", ODD)
+def test_the_measured_receptive_field_is_the_declared_one(size: int) -> None:
+    torch.manual_seed(size)
+    network = Autoencoder(NetworkConfig(65, 65, encoder_rf=size, decoder_rf=size, sigma=0.8)).double().eval()
+    assert measured_receptive_field(network.encoder, inputs=1) == size
+    assert measured_receptive_field(network.decoder, inputs=8) == size  # a Gaussian and seven codes
+
+
+def test_a_plain_function_can_be_measured_too() -> None:
+    assert measured_receptive_field(lambda maps: torch.nn.functional.avg_pool2d(maps, 5, 1, 2), inputs=2) == 5
+
+
+@pytest.mark.parametrize("size", [1, 9, 31])
+def test_five_layers_and_thirty_two_channels(size: int) -> None:
+    convolutions = [layer for layer in CNN(3, 2, size) if isinstance(layer, torch.nn.Conv2d)]
+    assert len(convolutions) == 5
+    assert {layer.out_channels for layer in convolutions[:-1]} == {32}
+    assert {layer.kernel_size[0] for layer in convolutions} <= {1, 3, 5, 7}
+    assert all(layer.stride == (1, 1) for layer in convolutions)
+
+
+@pytest.mark.parametrize("mode", list(BackgroundMode))
+def test_every_background_decodes_with_the_declared_receptive_field(mode: BackgroundMode) -> None:
+    """A pixel further from z than half the receptive field plus the support is the same with the Gaussian and without."""
+    config = NetworkConfig(41, 41, encoder_rf=3, decoder_rf=9, sigma=0.8, support=3.0, background=mode)
+    torch.manual_seed(0)
+    network = Autoencoder(config).double().eval()
+    frame = torch.rand(1, 1, 41, 41, dtype=torch.float64)
+    z = torch.tensor([[[20.5, 20.5]]], dtype=torch.float64)
+    without = network.decode(z, frame, present=torch.zeros(1, 1, dtype=torch.bool))
+    changed = (network.decode(z, frame) != without)[0, 0].nonzero() + 0.5 - 20.5
+    assert changed.abs().max() <= 9 / 2 + 3.0

@@ -1,0 +1,124 @@
+"""Training: it learns, it is repeatable, and it can be stopped at any moment."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from withinpx.errors import InputError
+from withinpx.experiments.synthetic import SquaresRun, evaluate, train
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.background import BackgroundMode
+from withinpx.training.checkpoint import CHECKPOINT
+from withinpx.training.fit import FitSettings, batches, is_learned
+from withinpx.training.log import Epoch, read_log
+from withinpx.training.recipe import PAPER, Recipe
+
+SMALL = SquaresRun(
+    encoder_rf=3,
+    decoder_rf=5,
+    object_size=3,
+    image_size=16,
+    channels=4,
+    recipe=Recipe(name="small", epochs=6, batch_size=16, learning_rate=1e-3),
+)
+
+
+def same_weights(one: Autoencoder, other: Autoencoder) -> bool:
+    theirs = other.state_dict()
+    return all(torch.equal(value, theirs[name]) for name, value in one.state_dict().items())
+
+
+class StopAfter(Exception):
+    """A crash in the middle of training."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
+        if epoch.epoch == self.epochs:
+            raise self
+
+
+def test_a_square_is_learned_in_under_a_minute(tiny_run: SquaresRun) -> None:
+    started = time.monotonic()
+    found = evaluate(train(replace(tiny_run, seed=1), FitSettings()), replace(tiny_run, seed=1))
+    assert time.monotonic() - started < 60
+    assert found.accepted
+    assert found.within_bound
+    assert found.calibrated_error < 0.25
+
+
+def test_the_paper_s_recipe_is_the_paper_s() -> None:
+    assert (PAPER.epochs, PAPER.batch_size, PAPER.learning_rate, PAPER.warm_start_steps) == (500, 128, 1e-3, 0)
+    assert not PAPER.stop_when_learned
+
+
+def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
+    assert same_weights(train(SMALL, FitSettings()), train(SMALL, FitSettings()))
+    assert not same_weights(train(SMALL, FitSettings()), train(replace(SMALL, seed=1), FitSettings()))
+
+
+@pytest.mark.parametrize("stop_after", [1, 4, 5])
+@pytest.mark.parametrize("warm_start_steps", [0, 3])
+def test_a_resumed_run_ends_with_bit_identical_weights(tmp_path: Path, stop_after: int, warm_start_steps: int) -> None:
+    run = replace(SMALL, recipe=replace(SMALL.recipe, warm_start_steps=warm_start_steps))
+    whole = train(run, FitSettings())
+    stop = StopAfter(stop_after)
+    with pytest.raises(StopAfter):
+        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, watchers=(stop,)))
+    resumed = train(run, FitSettings(folder=tmp_path))
+    assert same_weights(whole, resumed)
+    assert [epoch.epoch for epoch in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_every_epoch_is_one_json_line(tmp_path: Path) -> None:
+    train(SMALL, FitSettings(folder=tmp_path))
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert all(set(line) == {"epoch", "loss", "reconstruction_accuracy", "elapsed_s"} for line in lines)
+
+
+def test_a_broken_checkpoint_is_said_to_be_broken(tmp_path: Path) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
+    with pytest.raises(InputError, match="cannot be read"):
+        train(SMALL, FitSettings(folder=tmp_path))
+
+
+def test_a_loss_that_is_no_number_stops_the_training_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+    run = replace(SMALL, recipe=replace(SMALL.recipe, learning_rate=1e30))
+    with pytest.raises(InputError, match="smaller learning rate"):
+        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0))
+
+
+def test_an_epoch_has_every_picture_at_most_once_in_batches_of_one_size() -> None:
+    images = torch.zeros(50, 1, 2, 2)
+    chosen = [batch for batch, _ in batches(images, 16, seed=0, epoch=1)]
+    assert [len(batch) for batch in chosen] == [16, 16, 16]
+    assert len(torch.cat(chosen).unique()) == 48
+    assert [len(batch) for batch, _ in batches(images, 128, seed=0, epoch=1)] == [50]
+
+
+def test_a_nearby_frame_is_near_and_never_the_frame_itself() -> None:
+    for chosen, nearby in batches(torch.zeros(50, 1, 2, 2), 50, seed=0, epoch=1):
+        distance = (chosen - nearby).abs()
+        assert distance.min() >= 1
+        assert distance.max() <= 10
+
+
+def test_a_run_is_learned_once_its_last_epochs_redraw_every_pixel() -> None:
+    good = [Epoch(number, 0.0, 1.0, 0.0) for number in range(1, 6)]
+    assert is_learned(good)
+    assert not is_learned(good[:4])
+    assert not is_learned([*good[:4], Epoch(5, 0.0, 0.9998, 0.0)])
+
+
+def test_a_layered_network_learns_too(tiny_run: SquaresRun) -> None:
+    run = replace(tiny_run, background=BackgroundMode.LAYERED)
+    found = evaluate(train(run, FitSettings()), run)
+    assert found.accepted
+    assert found.within_bound
+    assert found.calibrated_error < 0.25
