@@ -2,7 +2,7 @@
 
 import json as json_
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
 from withinpx.theory import design as design_network
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+RecipeName = Literal["warm", "paper"]
 Json = Annotated[bool, arg(name="json")]
 
 
@@ -112,14 +113,17 @@ class FitCommand:
     """Side of the pictures, px."""
     seed: int = 0
     """Of the weights and of the order of the pictures."""
-    recipe: Literal["paper"] = "paper"
-    """How to train; `paper` is app. C.1: Adam 1e-3, batches of 128, 500 epochs."""
+    recipe: RecipeName = "warm"
+    """How to train. `paper` is app. C.1 (Adam 1e-3, batches of 128, 500 epochs); `warm` adds a label-free warm start
+    and stops once the pictures are redrawn right."""
     epochs: int | None = None
     """Fewer or more epochs than the recipe's."""
     device: Device = "auto"
     """Where to train."""
     fast: bool = False
-    """On CUDA: bfloat16, compiled, captured as one graph."""
+    """On CUDA: compiled, and captured as one graph."""
+    bfloat16: bool = False
+    """With --fast: convolutions in bfloat16."""
     resume: bool = False
     """Go on with an interrupted run in --out."""
     tensorboard: bool = False
@@ -133,9 +137,8 @@ class FitCommand:
         from withinpx.training.device import choose_device  # noqa: PLC0415
         from withinpx.training.fit import FitSettings, Watcher  # noqa: PLC0415
         from withinpx.training.progress import ProgressBar, TensorBoard  # noqa: PLC0415
-        from withinpx.training.recipe import RECIPES  # noqa: PLC0415
+        from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        recipe = RECIPES[self.recipe]
         run = SquaresRun(
             encoder_rf=self.encoder_rf,
             decoder_rf=self.decoder_rf,
@@ -145,11 +148,11 @@ class FitCommand:
             background=BackgroundMode(self.background),
             image_size=self.image_size,
             seed=self.seed,
-            recipe=recipe if self.epochs is None else replace(recipe, epochs=self.epochs),
+            recipe=named_recipe(self.recipe, self.epochs),
         )
         with ProgressBar() as bar:
             watchers: tuple[Watcher, ...] = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
-            settings = FitSettings(choose_device(self.device), self.fast, watchers=watchers)
+            settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16, watchers=watchers)
             train_in_folder(run, self.out, settings, self.resume)
         print(f"Trained into {self.out}. How far off is it?  withinpx evaluate {self.out}")
 
@@ -193,12 +196,16 @@ class ReproduceCommand:
     """Folder for figures and tables; what it holds of an experiment already is not run again."""
     seeds: int = 20
     """Seeds per setting (central)."""
-    epochs: int = 500
-    """Epochs per run (central)."""
+    recipe: RecipeName = "warm"
+    """How to train (central)."""
+    epochs: int | None = None
+    """Epochs per run, if not the recipe's (central)."""
     device: Device = "auto"
     """Where to train (central)."""
     fast: bool = False
-    """On CUDA: bfloat16, compiled, captured as one graph (central)."""
+    """On CUDA: compiled, and captured as one graph (central)."""
+    bfloat16: bool = False
+    """With --fast: convolutions in bfloat16 (central)."""
 
     def run(self) -> None:
         """Make it."""
@@ -210,9 +217,10 @@ class ReproduceCommand:
         from withinpx.experiments.central import run_central  # noqa: PLC0415
         from withinpx.training.device import choose_device  # noqa: PLC0415
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
+        from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        settings = FitSettings(choose_device(self.device), self.fast)
-        for summary in run_central(self.out, self.seeds, self.epochs, settings):
+        settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16)
+        for summary in run_central(self.out, named_recipe(self.recipe, self.epochs), self.seeds, settings):
             print(json_.dumps(summary))
 
 
@@ -247,7 +255,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"withinpx {__version__}")
         return
     command: Any = tyro.cli(
-        Command,  # type: ignore[arg-type]
+        Command,
         prog="withinpx",
         description="Find moving objects without labels, and know within how many pixels each position is right.",
         args=given,

@@ -34,7 +34,7 @@ def test_five_layers_and_thirty_two_channels(size: int) -> None:
 
 @pytest.mark.parametrize("mode", list(BackgroundMode))
 def test_every_background_decodes_with_the_declared_receptive_field(mode: BackgroundMode) -> None:
-    """A pixel further from z than half the receptive field plus the support is the same with the Gaussian and without."""
+    """Further from z than half the receptive field plus the support, the Gaussian changes nothing."""
     config = NetworkConfig(41, 41, encoder_rf=3, decoder_rf=9, sigma=0.8, support=3.0, background=mode)
     torch.manual_seed(0)
     network = Autoencoder(config).double().eval()

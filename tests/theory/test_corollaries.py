@@ -72,7 +72,8 @@ def test_without_a_gaussian_the_printed_corollaries_are_exact() -> None:
 
 
 def test_in_the_middle_the_printed_form_has_twice_the_gaussian_that_the_crossing_has() -> None:
-    exact, printed = bound_vs_encoder_rf(25, SizeRange(6, 10), 1.0), printed_bound_vs_encoder_rf(25, SizeRange(6, 10), 1.0)
+    sizes = SizeRange(6, 10)
+    exact, printed = bound_vs_encoder_rf(25, sizes, 1.0), printed_bound_vs_encoder_rf(25, sizes, 1.0)
     assert exact.region_at(11).limiting == printed.region_at(11).limiting == "both"
     assert printed(11) - exact(11) == pytest.approx(0.5)
 

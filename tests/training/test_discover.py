@@ -27,8 +27,8 @@ def test_after_a_warm_start_the_encoder_looks_where_it_was_told() -> None:
     images, centres = torch.from_numpy(data.images), torch.from_numpy(data.positions).float().unsqueeze(1)
     torch.manual_seed(0)
     model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=5, sigma=0.8, channels=8))
-    decoder_before = model.decoder[0].weight.detach().clone()
+    decoder_before = next(model.decoder.parameters()).detach().clone()
     warm_start(model, images, centres, steps=100, seed=0)
     with torch.no_grad():
         assert (model.encode(images) - centres).abs().max() < 1
-    assert torch.equal(model.decoder[0].weight, decoder_before)
+    assert torch.equal(next(model.decoder.parameters()), decoder_before)

@@ -32,7 +32,7 @@ def same_weights(one: Autoencoder, other: Autoencoder) -> bool:
     return all(torch.equal(value, theirs[name]) for name, value in one.state_dict().items())
 
 
-class StopAfter(Exception):
+class StopAfter(Exception):  # noqa: N818
     """A crash in the middle of training."""
 
     def __init__(self, epochs: int) -> None:

@@ -19,9 +19,7 @@ def test_an_object_in_drifting_light_is_drawn_where_z_says() -> None:
     light = torch.tensor([0.25 + 0.15 * math.sin(time / 12) for time in range(len(data))]).view(-1, 1, 1, 1)
     images = torch.where(squares > 0, squares, light)
     torch.manual_seed(0)
-    config = NetworkConfig(
-        26, 26, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=12, background=BackgroundMode.NEARBY
-    )
+    config = NetworkConfig(26, 26, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=12, background=BackgroundMode.NEARBY)
     recipe = Recipe(name="tiny", epochs=150, batch_size=len(data), learning_rate=3e-3, warm_start_steps=80)
     model = fit(Autoencoder(config), images, recipe, seed=0, settings=FitSettings())
 

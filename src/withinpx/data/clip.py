@@ -29,19 +29,19 @@ class Clip:
     @property
     def height(self) -> int:
         """Px."""
-        return self.frames.shape[1]
+        return int(self.frames.shape[1])
 
     @property
     def width(self) -> int:
         """Px."""
-        return self.frames.shape[2]
+        return int(self.frames.shape[2])
 
     @property
     def colours(self) -> int:
         """1 for grey, 3 for colour."""
-        return self.frames.shape[3]
+        return int(self.frames.shape[3])
 
     @cached_property
     def images(self) -> NDArray[np.float32]:
         """What a network sees: (frames, colours, height, width), from 0 to 1."""
-        return np.ascontiguousarray(self.frames.transpose(0, 3, 1, 2), dtype=np.float32) / 255
+        return np.ascontiguousarray(self.frames.transpose(0, 3, 1, 2)).astype(np.float32) / np.float32(255)

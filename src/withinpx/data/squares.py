@@ -67,12 +67,12 @@ class Squares:
 
     def _in_test_quadrant(self) -> NDArray[np.bool_]:
         middle = self.padding + (self.places + 1) // 2
-        inside: NDArray[np.bool_] = (self._corners() >= middle).all(axis=1)
-        return inside
+        x, y = self._corners().T
+        return np.asarray((x >= middle) & (y >= middle), np.bool_)
 
     def _pictures(self, chosen: NDArray[np.bool_]) -> Pictures:
         corners = self._corners()[chosen]
         images = np.zeros((len(corners), 1, self.image_size, self.image_size), np.float32)
         for image, (x, y) in zip(images, corners, strict=True):
             image[0, y : y + self.object_size, x : x + self.object_size] = 1
-        return Pictures(images, corners + self.object_size / 2)
+        return Pictures(images, (corners + self.object_size / 2).astype(np.float64))

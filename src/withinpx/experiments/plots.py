@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from withinpx.errors import InputError
@@ -15,7 +17,7 @@ from withinpx.errors import InputError
 THEORY = "#1f5fa8"
 RUNS = "#c8352b"
 TRUTH = "#2e8b57"
-STYLE = {
+STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -24,12 +26,13 @@ STYLE = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "savefig.dpi": 200,
+    "savefig.bbox": "tight",
     "figure.constrained_layout.use": True,
 }
 
 
 @contextmanager
-def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tuple[Figure, list[plt.Axes]]]:
+def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
     """A row of panels that becomes the file ``path``."""
     with plt.rc_context(STYLE):
         fig, axes = plt.subplots(1, columns, figsize=(width, height), squeeze=False)

@@ -37,6 +37,7 @@ class SquaresRun:
 
     def __post_init__(self) -> None:
         check_network(self.encoder_rf, self.decoder_rf, SizeRange(self.object_size, self.object_size))
+        _ = self.network, self.data  # each refuses what it cannot be, before anything is written
 
     @cached_property
     def data(self) -> Squares:
@@ -60,9 +61,7 @@ class SquaresRun:
     @property
     def bound(self) -> Bound:
         """What theorem 4.1 allows: at four sigma for the infinite Gaussian, for certain with compact support."""
-        rendering: Rendering = (
-            Gaussian(self.sigma, N_SIGMA) if self.support is None else CompactSupport(self.support)
-        )
+        rendering: Rendering = Gaussian(self.sigma, N_SIGMA) if self.support is None else CompactSupport(self.support)
         return error_bound(self.encoder_rf, self.decoder_rf, self.object_size, rendering)
 
 
@@ -95,8 +94,7 @@ def evaluate(model: Autoencoder, run: SquaresRun) -> Evaluation:
     device = next(model.parameters()).device
     test, training = run.data.test(), run.data.train()
     positions, right = [], []
-    for batch in torch.from_numpy(test.images).split(EVALUATION_BATCH):
-        batch = batch.to(device)
+    for batch in torch.from_numpy(test.images).to(device).split(EVALUATION_BATCH):
         reconstruction = model(batch)
         positions.append(reconstruction.positions[:, 0])
         right.append(right_pixels(reconstruction.images, batch))

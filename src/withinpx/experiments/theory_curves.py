@@ -1,10 +1,11 @@
 """Figures 3 and 7: the theory alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from withinpx.experiments.plots import THEORY, figure
 from withinpx.theory.bound import SizeRange
@@ -38,12 +39,20 @@ def figure_3(folder: Path) -> Path:
             lambda n: bound_vs_sigma(ENCODER_RF, SIGMA_DECODER_RF, SIGMA_OBJECT_SIZE, n),
             np.linspace(0, 5, 601),
         )
-        labels = ("encoder receptive field (px)", "decoder receptive field (px)", "object size (px)", "Gaussian s.d. (px)")
+        encoder_limit = bound_vs_sigma(ENCODER_RF, SIGMA_DECODER_RF, SIGMA_OBJECT_SIZE, 2)
+        axes[3].axhline(encoder_limit(5), color=THEORY, linewidth=1.8)
+        axes[3].axvline(encoder_limit.crossings[0], color="0.4", linestyle="--", linewidth=0.9)
+        labels = (
+            "encoder receptive field (px)",
+            "decoder receptive field (px)",
+            "object size (px)",
+            "Gaussian s.d. (px)",
+        )
         for axis, letter, label in zip(axes, "abcd", labels, strict=True):
-            axis.set(xlabel=label, ylim=(0, 16 if letter in "ab" else 13))
+            axis.set(xlabel=label, ylim=(0, 11))
             axis.set_title(f"({letter})", loc="left", fontweight="bold")
         axes[0].set_ylabel(ERROR)
-        axes[0].legend(loc="upper left", fontsize=7.5)
+        axes[0].legend(loc="lower right", fontsize=7.5)
     return path
 
 
@@ -68,7 +77,10 @@ def figure_7(folder: Path) -> Path:
 
 
 def draw_bound(
-    axis: plt.Axes, curve_at: Callable[[float], Curve], values: Sequence[float] | np.ndarray, shades: tuple[int, ...] = SHADES
+    axis: Axes,
+    curve_at: Callable[[float], Curve],
+    values: NDArray[np.float64],
+    shades: tuple[int, ...] = SHADES,
 ) -> None:
     """The bound without the Gaussian as a line, what 1, 2, ... standard deviations add shaded, crossings dashed."""
     mean = curve_at(0)
@@ -85,7 +97,7 @@ def draw_bound(
         axis.axvline(crossing, color="0.4", linestyle="--", linewidth=0.9)
 
 
-def draw_printed(axis: plt.Axes, curve: Curve, values: Sequence[float] | np.ndarray) -> None:
+def draw_printed(axis: Axes, curve: Curve, values: NDArray[np.float64]) -> None:
     """The paper's own piecewise form, for comparison."""
     label = "as printed, 2 s.d."
     axis.plot(values, [curve(value) for value in values], color="0.25", linewidth=1, linestyle=":", label=label)

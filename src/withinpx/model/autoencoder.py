@@ -110,5 +110,3 @@ class Autoencoder(nn.Module):
         """There and back."""
         positions = self.encode(images)
         return Reconstruction(positions, self.decode(positions, nearby))
-
-

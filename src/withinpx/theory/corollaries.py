@@ -55,9 +55,7 @@ def bound_vs_encoder_rf(decoder_rf: float, sizes: SizeRange, reach: float) -> Cu
         1,
         (
             Region(decoder_rf - 2 * sizes.largest + 2 + 2 * reach, "encoder", 1 / 2, sizes.largest / 2 - 1),
-            Region(
-                decoder_rf - 2 * sizes.smallest + 2 + 2 * reach, "both", 1 / 4, decoder_rf / 4 - 1 / 2 + reach / 2
-            ),
+            Region(decoder_rf - 2 * sizes.smallest + 2 + 2 * reach, "both", 1 / 4, decoder_rf / 4 - 1 / 2 + reach / 2),
             Region(math.inf, "decoder", 0, decoder_rf / 2 - sizes.smallest / 2 + reach),
         ),
     )
@@ -82,9 +80,7 @@ def bound_vs_object_size(encoder_rf: float, decoder_rf: float, reach: float) -> 
         "object size",
         1,
         (
-            Region(
-                min(decoder_rf / 2 - encoder_rf / 2 + 1 + reach, decoder_rf), "encoder", 1 / 2, encoder_rf / 2 - 1
-            ),
+            Region(min(decoder_rf / 2 - encoder_rf / 2 + 1 + reach, decoder_rf), "encoder", 1 / 2, encoder_rf / 2 - 1),
             Region(decoder_rf, "decoder", -1 / 2, decoder_rf / 2 + reach),
         ),
     )

@@ -1,7 +1,7 @@
 """The Discussion (sec. 6), inverted: object sizes and a target error in, a network out."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from withinpx.errors import InputError
 from withinpx.theory.bound import Bound, CompactSupport, SizeRange, check_number, error_bound
@@ -69,12 +69,13 @@ def design(sizes: SizeRange, target: float | None = None, sigma: float | None = 
         for encoder_rf in range(comfortable_encoder, 0, -2):
             chosen = _network(encoder_rf, decoder_rf, width, sizes)
             if chosen.bound.bound <= target:
-                limit = "one object fills it" if encoder_rf == comfortable_encoder else f"the target of {target:g} px"
-                return _explained(chosen, f"the encoder is as large as {limit} allows ({encoder_rf} px)")
+                if encoder_rf == comfortable_encoder:
+                    return _explained(chosen, f"the encoder sees about one object ({encoder_rf} px)")
+                return _explained(chosen, f"the encoder is as large as the target allows ({encoder_rf} px)")
     best = _network(1, decoder_rf, narrowest, sizes).bound.bound
     raise InputError(
-        f"No network guarantees {target:g} px for objects of {_words(sizes)}: the smallest reachable bound is {best:g} px "
-        f"(encoder 1, decoder {decoder_rf}, sigma {narrowest:g})."
+        f"No network guarantees {target:g} px for objects of {_words(sizes)}: the smallest reachable bound is "
+        f"{best:g} px (encoder 1, decoder {decoder_rf}, sigma {narrowest:g})."
     )
 
 
@@ -95,7 +96,7 @@ def _explained(network: NetworkDesign, encoder_reason: str) -> NetworkDesign:
         f"({network.decoder_rf} px), {encoder_reason}, and the Gaussian of sigma {network.sigma:g} px is cut off at "
         f"{network.support:g} px, so no position is ever more than {network.bound.bound:g} px off."
     )
-    return NetworkDesign(**{**network.__dict__, "why": why})
+    return replace(network, why=why)
 
 
 def _descending(widest: float, narrowest: float) -> list[float]:

@@ -47,7 +47,7 @@ def warm_start(
     for _ in range(steps):
         chosen = torch.randperm(len(images), generator=generator)[:128].to(images.device)
         logits = model.heatmaps(images[chosen]).flatten(start_dim=-2) / model.config.temperature
-        wanted = render(centres[chosen], tuple(images.shape[-2:]), TARGET_WIDTH).flatten(start_dim=-2)
+        wanted = render(centres[chosen], (model.config.height, model.config.width), TARGET_WIDTH).flatten(start_dim=-2)
         loss = -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
         optimiser.zero_grad()
         loss.backward()

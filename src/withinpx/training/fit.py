@@ -19,6 +19,7 @@ from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import Recipe
 from withinpx.training.step import fast_step, plain_step
 
+CPU = torch.device("cpu")
 LEARNED_ACCURACY = 0.9999  # ten times stricter than what a run is accepted at
 LEARNED_EPOCHS = 5
 NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
@@ -35,7 +36,7 @@ class Watcher(Protocol):
 class FitSettings:
     """Where and how safely to train; none of it changes what is learned, but for rounding."""
 
-    device: torch.device = torch.device("cpu")
+    device: torch.device = CPU
     fast: bool = False  # on CUDA: compiled CNNs, the whole step captured as one graph
     bfloat16: bool = False  # with fast: convolutions in bfloat16; positions and loss stay float32
     folder: Path | None = None  # for the log and the checkpoints
@@ -45,7 +46,7 @@ class FitSettings:
 
 def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings: FitSettings) -> Autoencoder:
     """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
-    model = model.to(settings.device, memory_format=torch.channels_last)
+    model = model.to(settings.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     images = images.to(settings.device)
     on_cuda = settings.device.type == "cuda"
     optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)

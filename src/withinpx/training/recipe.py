@@ -1,6 +1,6 @@
 """How a network is trained. The guarantee does not care; the share of runs that succeed does."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from withinpx.errors import InputError
 
@@ -23,7 +23,12 @@ class Recipe:
 
 
 PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
-WARM = Recipe(
-    name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_learned=True
-)
+WARM = Recipe(name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_learned=True)
 RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}
+
+
+def named_recipe(name: str, epochs: int | None = None) -> Recipe:
+    """A recipe by its name, with another number of epochs if one is given."""
+    if name not in RECIPES:
+        raise InputError(f"There is no recipe {name}: choose one of {', '.join(RECIPES)}.")
+    return RECIPES[name] if epochs is None else replace(RECIPES[name], epochs=epochs)

@@ -74,8 +74,7 @@ class CapturedStep:
             self._warm_ups -= 1
             return self._on_another_stream(batch, nearby)
         if self._graph is None:
-            self._capture(batch, nearby)
-        assert self._graph is not None
+            self._graph = self._capture(batch, nearby)
         self._batch.copy_(batch)
         if self._nearby is not None and nearby is not None:
             self._nearby.copy_(nearby)
@@ -90,9 +89,10 @@ class CapturedStep:
         torch.cuda.current_stream().wait_stream(stream)
         return result
 
-    def _capture(self, batch: Tensor, nearby: Tensor | None) -> None:
+    def _capture(self, batch: Tensor, nearby: Tensor | None) -> torch.cuda.CUDAGraph:
         self._batch = batch.clone()
         self._nearby = None if nearby is None else nearby.clone()
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):  # records, does not run
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):  # records, does not run
             self._loss, self._accuracy = self._step(self._batch, self._nearby)
+        return graph

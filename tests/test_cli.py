@@ -1,0 +1,148 @@
+"""The commands, as a person types them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from withinpx.cli import main
+
+TINY_FIT = (
+    "fit squares --encoder-rf 3 --decoder-rf 5 --object-size 3 --sigma 0.8 --seed 0 "
+    "--image-size 16 --epochs 2 --device cpu"
+)
+
+
+def answer(capsys: pytest.CaptureFixture[str], command: str) -> dict[str, object]:
+    main(command.split())
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def refusal(capsys: pytest.CaptureFixture[str], command: str) -> str:
+    """The one line that a mistake gets, with exit status 2 and nothing on standard output."""
+    with pytest.raises(SystemExit) as stop:
+        main(command.split())
+    assert stop.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    (line,) = said.err.splitlines()
+    return line
+
+
+def test_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "bound --encoder-rf 9 --decoder-rf 25 --object-size 9 --sigma 0.8 --n-sigma 2 --json"
+    found = answer(capsys, command)
+    expected = {
+        "encoder_term": 8.0,
+        "decoder_term": 9.6,
+        "bound": 8.0,
+        "limiting": "encoder",
+        "deterministic": True,
+        "n_sigma": 2,
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_bound_of_a_range_and_of_compact_support(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "bound --encoder-rf 9 --decoder-rf 11 --object-size 6 10 --support 3 --json")
+    assert found["bound"] == 5.5
+    assert found["deterministic"] is True
+    assert found["n_sigma"] is None
+
+
+def test_design(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "design --object-size 6 10 --target 6 --json")
+    assert set(found) >= {"encoder_rf", "decoder_rf", "sigma", "encoder_filters", "decoder_filters", "bound"}
+    assert isinstance(found["bound"], float)
+    assert found["bound"] <= 6
+
+
+def test_fit_resume_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "runs" / "a"
+    main([*TINY_FIT.split(), "--out", str(out)])
+    weights = (out / "model.safetensors").read_bytes()
+    assert {path.name for path in out.iterdir()} >= {"model.safetensors", "detector.json", "run.json", "log.jsonl"}
+    assert "exists already" in refusal(capsys_cleared(capsys), f"{TINY_FIT} --out {out}")
+    main([*TINY_FIT.split(), "--resume", "--out", str(out)])
+    assert (out / "model.safetensors").read_bytes() == weights
+    capsys.readouterr()
+    assert "other settings" in refusal(capsys, f"{TINY_FIT} --seed 1 --resume --out {out}".replace("--seed 0", ""))
+    found = answer(capsys, f"evaluate {out} --json")
+    assert set(found) >= {
+        "position_error",
+        "bound",
+        "within_bound",
+        "reconstruction_accuracy",
+        "accepted",
+        "shift",
+    }
+    (out / "model.safetensors").write_bytes(weights[:-1] + b"!")
+    assert "hash differs" in refusal(capsys, f"evaluate {out}")
+
+
+def capsys_cleared(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    capsys.readouterr()
+    return capsys
+
+
+def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("fig3", "fig7"):
+        main(["reproduce", name, "--out", str(tmp_path)])
+        with Image.open(tmp_path / f"{name}.png") as picture:
+            assert picture.width > 1000
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--version"])
+    assert capsys.readouterr().out.startswith("withinpx ")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("bound --encoder-rf 8 --decoder-rf 25 --object-size 9", "encoder receptive field is 8"),
+        ("bound --encoder-rf 0 --decoder-rf 25 --object-size 9", "encoder receptive field is 0"),
+        ("bound --encoder-rf -3 --decoder-rf 25 --object-size 9", "encoder receptive field is -3"),
+        ("bound --encoder-rf 9 --decoder-rf 33 --object-size 9", "decoder receptive field is 33"),
+        ("bound --encoder-rf 9 --decoder-rf 7 --object-size 9", "no decoder can draw"),
+        ("bound --encoder-rf 9 --decoder-rf 25 --object-size 10 6", "reversed"),
+        ("bound --encoder-rf 9 --decoder-rf 25 --object-size 1 2 3", "two for a range"),
+        ("bound --encoder-rf 9 --decoder-rf 25 --object-size nan", "object size is nan"),
+        ("bound --encoder-rf 9 --decoder-rf 25 --object-size 9 --sigma nan", "sigma is nan"),
+        ("bound --encoder-rf 9 --decoder-rf 25 --object-size 9 --support -1", "support is -1"),
+        ("design --object-size 6 10 --target 1", "smallest reachable bound is 3.5 px"),
+        ("design --object-size 40", "scale the images down"),
+        ("design --object-size 6 10 --target nan", "target is nan"),
+        ("fit squares --encoder-rf 9 --decoder-rf 7 --object-size 9 --out OUT", "no decoder can draw"),
+        ("fit squares --image-size 20 --out OUT", "smaller than the receptive field"),
+        ("fit squares --image-size 40 --out OUT", "no two places"),
+        ("fit squares --sigma nan --out OUT", "sigma is nan"),
+        ("fit squares --epochs 0 --out OUT", "epochs is 0"),
+        ("fit squares --resume --out OUT", "There is no folder"),
+        ("evaluate OUT", "There is no detector folder"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, words: str
+) -> None:
+    out = tmp_path / "out"
+    assert words in refusal(capsys, command.replace("OUT", str(out)))
+    assert not out.exists()
+
+
+def test_an_empty_folder_is_no_detector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "holds no finished detector" in refusal(capsys, f"evaluate {tmp_path}")
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'file' / 'run'}")
+    assert "cannot be" in refusal(capsys, f"reproduce fig3 --out {tmp_path / 'file' / 'figures'}")
+    if os.geteuid():  # root may write everywhere
+        tmp_path.chmod(0o500)
+        assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'run'}")
+        tmp_path.chmod(0o700)
