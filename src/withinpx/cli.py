@@ -135,9 +135,10 @@ class FitCommand:
         from withinpx.experiments.synthetic import SquaresRun  # noqa: PLC0415
         from withinpx.model import BackgroundMode  # noqa: PLC0415
         from withinpx.training.device import choose_device  # noqa: PLC0415
-        from withinpx.training.fit import FitSettings, Watcher  # noqa: PLC0415
+        from withinpx.training.fit import FitSettings  # noqa: PLC0415
         from withinpx.training.progress import ProgressBar, TensorBoard  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
+        from withinpx.training.watcher import Watcher  # noqa: PLC0415
 
         run = SquaresRun(
             encoder_rf=self.encoder_rf,

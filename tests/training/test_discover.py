@@ -28,7 +28,7 @@ def test_after_a_warm_start_the_encoder_looks_where_it_was_told() -> None:
     torch.manual_seed(0)
     model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=5, sigma=0.8, channels=8))
     decoder_before = next(model.decoder.parameters()).detach().clone()
-    warm_start(model, images, centres, steps=100, seed=0)
+    assert list(warm_start(model, images, centres, steps=100, seed=0))[-1] == 100
     with torch.no_grad():
         assert (model.encode(images) - centres).abs().max() < 1
     assert torch.equal(next(model.decoder.parameters()), decoder_before)

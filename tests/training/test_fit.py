@@ -1,7 +1,6 @@
 """Training: it learns, it is repeatable, and it can be stopped at any moment."""
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from withinpx.training.checkpoint import CHECKPOINT
 from withinpx.training.fit import FitSettings, batches, is_learned
 from withinpx.training.log import Epoch, read_log
 from withinpx.training.recipe import PAPER, Recipe
+from withinpx.training.watcher import Watcher
 
 SMALL = SquaresRun(
     encoder_rf=3,
@@ -32,21 +32,22 @@ def same_weights(one: Autoencoder, other: Autoencoder) -> bool:
     return all(torch.equal(value, theirs[name]) for name, value in one.state_dict().items())
 
 
-class StopAfter(Exception):  # noqa: N818
+class CrashError(Exception):
     """A crash in the middle of training."""
 
+
+class CrashAfter(Watcher):
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
 
-    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
+    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         if epoch.epoch == self.epochs:
-            raise self
+            raise CrashError
 
 
-def test_a_square_is_learned_in_under_a_minute(tiny_run: SquaresRun) -> None:
-    started = time.monotonic()
+def test_a_square_is_learned(tiny_run: SquaresRun) -> None:
+    """In 160 small steps: about fifteen seconds on two cores."""
     found = evaluate(train(replace(tiny_run, seed=1), FitSettings()), replace(tiny_run, seed=1))
-    assert time.monotonic() - started < 60
     assert found.accepted
     assert found.within_bound
     assert found.calibrated_error < 0.25
@@ -67,9 +68,8 @@ def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
 def test_a_resumed_run_ends_with_bit_identical_weights(tmp_path: Path, stop_after: int, warm_start_steps: int) -> None:
     run = replace(SMALL, recipe=replace(SMALL.recipe, warm_start_steps=warm_start_steps))
     whole = train(run, FitSettings())
-    stop = StopAfter(stop_after)
-    with pytest.raises(StopAfter):
-        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, watchers=(stop,)))
+    with pytest.raises(CrashError):
+        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, watchers=(CrashAfter(stop_after),)))
     resumed = train(run, FitSettings(folder=tmp_path))
     assert same_weights(whole, resumed)
     assert [epoch.epoch for epoch in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]

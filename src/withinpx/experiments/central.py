@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from withinpx import __version__
+from withinpx.experiments.plots import RUNS, TRUTH, bound_box, figure
 from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
 from withinpx.experiments.table import RunTable
 from withinpx.files import write_json
@@ -40,6 +41,7 @@ def run_central(
                 report(", ".join(f"{name} {value}" for name, value in row.items()))
     summaries = summarise(table)
     write_json(folder / "summary.json", summaries)
+    draw(table, folder / "central.png")
     return summaries
 
 
@@ -49,6 +51,38 @@ def summarise(table: RunTable) -> list[dict[str, Any]]:
     for row in table.rows:
         groups.setdefault(tuple(row[column] for column in KEY[:-1]), []).append(row)
     return [{**dict(zip(KEY, name, strict=False)), **_summary(rows)} for name, rows in groups.items()]
+
+
+def draw(table: RunTable, path: Path) -> Path:
+    """Where each seed's z lies beside the object's centre, inside what the theorem allows."""
+    looks: dict[tuple[str, str], dict[str, Any]] = {
+        ("paper", "True"): {"color": RUNS, "marker": "o", "s": 26, "label": "paper's recipe"},
+        ("paper", "False"): {"facecolor": "none", "edgecolor": "0.4", "marker": "o", "s": 26, "label": "discarded"},
+        ("warm", "True"): {"color": TRUTH, "marker": "+", "s": 45, "label": "warm start"},
+        ("warm", "False"): {"color": "0.4", "marker": "x", "s": 30, "label": "warm start, discarded"},
+    }
+    with figure(path, columns=len(SETTINGS), width=8.4, height=4.2) as (_, axes):
+        for axis, setting in zip(axes, SETTINGS, strict=True):
+            bound = setting.bound.bound
+            axis.add_patch(bound_box(0, 0, bound, label=f"bound, {bound:g} px"))
+            for (recipe, accepted), look in looks.items():
+                rows = [row for row in _of(setting, table) if (row["recipe"], row["accepted"]) == (recipe, accepted)]
+                if rows:
+                    x, y = ([-float(row[column]) for row in rows] for column in ("shift_x", "shift_y"))
+                    axis.scatter(x, y, zorder=3, **look)
+            limit = 1.35 * bound
+            axis.set(xlim=(-limit, limit), ylim=(limit, -limit), aspect="equal", xlabel="z minus centre, x (px)")
+            sizes = f"encoder {setting.encoder_rf}, decoder {setting.decoder_rf}, object {setting.object_size} px"
+            axis.set_title(sizes, fontsize=9)
+            axis.legend(loc="upper center", ncols=2, fontsize=7.5)
+        axes[0].set_ylabel("z minus centre, y (px)")
+    return path
+
+
+def _of(setting: SquaresRun, table: RunTable) -> list[dict[str, str]]:
+    return [
+        row for row in table.rows if all(row[column] == str(getattr(setting, column)) for column in SETTING_COLUMNS)
+    ]
 
 
 def _summary(rows: list[dict[str, str]]) -> dict[str, Any]:

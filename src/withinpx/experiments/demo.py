@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
+from withinpx.experiments.plots import RUNS, THEORY, TRUTH, bound_box, figure
 from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import softmax_map
@@ -79,7 +78,7 @@ def draw(path: Path, seen: Seen, run: SquaresRun, found: Evaluation) -> Path:
     extent = (0, run.image_size, run.image_size, 0)
     with figure(path, columns=4, width=13.5, height=3.7) as (_, axes):
         axes[0].imshow(seen.images[seen.example], cmap="gray", extent=extent)
-        axes[0].add_patch(_box(z - bound, bound, label=f"z ± {bound:g} px: the bound"))
+        axes[0].add_patch(bound_box(z[0], z[1], bound, label=f"z ± {bound:g} px: the bound"))
         axes[0].plot(*z, "x", color=THEORY, markersize=8, markeredgewidth=2, label="z, raw")
         calibrated = z + np.array(found.shift)
         axes[0].plot(*calibrated, "+", color=RUNS, markersize=13, markeredgewidth=2, label="calibrated")
@@ -100,7 +99,7 @@ def draw(path: Path, seen: Seen, run: SquaresRun, found: Evaluation) -> Path:
 
 def _draw_errors(axis: Axes, offsets: NDArray[np.float64], found: Evaluation) -> None:
     bound = found.bound
-    axis.add_patch(_box(np.array([-bound, -bound]), bound))
+    axis.add_patch(bound_box(0, 0, bound))
     axis.plot(*offsets.T, "x", color=THEORY, markersize=8, markeredgewidth=2, label="z, raw")
     shifted = offsets + np.array(found.shift)
     axis.plot(*shifted.T, "+", color=RUNS, markersize=13, markeredgewidth=2, label="calibrated")
@@ -108,9 +107,3 @@ def _draw_errors(axis: Axes, offsets: NDArray[np.float64], found: Evaluation) ->
     axis.set(xlim=(-limit, limit), ylim=(limit, -limit), aspect="equal", xlabel="x error (px)", ylabel="y error (px)")
     axis.legend(loc="upper left", fontsize=8, ncols=2)
     axis.set_title(f"errors in all {len(offsets)} test pictures")
-
-
-def _box(corner: NDArray[np.float64], bound: float, label: str | None = None) -> Rectangle:
-    side = 2 * bound
-    look = {"edgecolor": THEORY, "facecolor": f"{THEORY}30", "linewidth": 1.6}
-    return Rectangle((corner[0], corner[1]), side, side, label=label, **look)

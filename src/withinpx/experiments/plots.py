@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from withinpx.errors import InputError
 
@@ -44,3 +45,16 @@ def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tu
             raise InputError(f"{path} cannot be written: {error.strerror}.") from None
         finally:
             plt.close(fig)
+
+
+def bound_box(x: float, y: float, bound: float, label: str | None = None) -> Rectangle:
+    """All that is within ``bound`` of (x, y) along both axes."""
+    return Rectangle(
+        (x - bound, y - bound),
+        2 * bound,
+        2 * bound,
+        edgecolor=THEORY,
+        facecolor=f"{THEORY}30",
+        linewidth=1.6,
+        label=label,
+    )

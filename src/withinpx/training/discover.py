@@ -5,6 +5,8 @@ from its centre than the decoder can make up for; its softargmax is then sharp, 
 below the accuracy that a run must have. Beginning at the centre of what moves avoids that. No label is used.
 """
 
+from collections.abc import Iterator
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -39,12 +41,12 @@ def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> 
 
 def warm_start(
     model: Autoencoder, images: Float[Tensor, "b c h w"], centres: Float[Tensor, "b n 2"], steps: int, seed: int
-) -> None:
-    """Teach the encoder alone, for a few steps, to look at these centres: heatmap i at centre i."""
+) -> Iterator[int]:
+    """Teach the encoder alone, for a few steps, to look at these centres, heatmap i at centre i; count the steps."""
     optimiser = torch.optim.Adam(model.encoder.parameters(), lr=WARM_START_RATE)
     generator = torch.Generator().manual_seed(seed)
     model.train()
-    for _ in range(steps):
+    for number in range(1, steps + 1):
         chosen = torch.randperm(len(images), generator=generator)[:128].to(images.device)
         logits = model.heatmaps(images[chosen]).flatten(start_dim=-2) / model.config.temperature
         wanted = render(centres[chosen], (model.config.height, model.config.width), TARGET_WIDTH).flatten(start_dim=-2)
@@ -52,3 +54,4 @@ def warm_start(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+        yield number

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,20 +15,14 @@ from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
 from withinpx.training.discover import median_picture, moving_centres, warm_start
 from withinpx.training.log import Epoch, Log
-from withinpx.training.recipe import Recipe
+from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.step import fast_step, plain_step
+from withinpx.training.watcher import Watcher
 
 CPU = torch.device("cpu")
 LEARNED_ACCURACY = 0.9999  # ten times stricter than what a run is accepted at
 LEARNED_EPOCHS = 5
 NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
-
-
-class Watcher(Protocol):
-    """Who wants to see every epoch: a progress bar, TensorBoard, a page."""
-
-    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
-        """One more epoch is done."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,12 @@ class FitSettings:
     watchers: tuple[Watcher, ...] = ()
 
 
-def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings: FitSettings) -> Autoencoder:
+DEFAULTS = FitSettings()
+
+
+def fit(
+    model: Autoencoder, images: Tensor, recipe: Recipe = WARM, seed: int = 0, settings: FitSettings = DEFAULTS
+) -> Autoencoder:
     """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
     model = model.to(settings.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     images = images.to(settings.device)
@@ -56,7 +54,12 @@ def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings:
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(median_picture(images))
     if recipe.warm_start_steps and not done:
-        warm_start(model, images, moving_centres(images).unsqueeze(1), recipe.warm_start_steps, seed)
+        if model.config.objects > 1:
+            raise InputError("The warm start knows one object only: train several with recipe paper.")
+        centres = moving_centres(images).unsqueeze(1)
+        for number in warm_start(model, images, centres, recipe.warm_start_steps, seed):
+            for watcher in settings.watchers:
+                watcher.warm_start(number, recipe)
     saved = time.monotonic()
 
     model.train()
@@ -70,7 +73,7 @@ def fit(model: Autoencoder, images: Tensor, recipe: Recipe, seed: int, settings:
         epoch = log.add(number, torch.stack(losses).mean().item(), torch.stack(accuracies).mean().item())
         stop_if_broken(epoch)
         for watcher in settings.watchers:
-            watcher(epoch, recipe)
+            watcher.epoch(epoch, recipe)
         if settings.folder and time.monotonic() - saved > settings.checkpoint_every_s:
             save_checkpoint(settings.folder, model, optimiser, number)
             saved = time.monotonic()

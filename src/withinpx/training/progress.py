@@ -1,6 +1,5 @@
 """What a person sees while a network trains: loss, accuracy, time left."""
 
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,24 +10,24 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from withinpx.errors import InputError
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import Recipe
+from withinpx.training.watcher import Watcher
 
 
-class ProgressBar:
-    """A live bar on standard error, so that what a command prints can be piped."""
+class ProgressBar(Watcher):
+    """Live bars on standard error, so that what a command prints can be piped."""
 
-    def __init__(self, title: str = "training") -> None:
-        self._title = title
-        self._bar = Progress(
+    def __init__(self) -> None:
+        self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
             TextColumn("{task.completed}/{task.total}"),
-            TextColumn("loss {task.fields[loss]:.1e} accuracy {task.fields[accuracy]:.2%}"),
+            TextColumn("{task.fields[numbers]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
         )
-        self._task: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> "ProgressBar":
         return self
@@ -36,18 +35,27 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            self._bar.stop()
+        if self._tasks:
+            self._bars.stop()
 
-    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
+    def warm_start(self, step: int, recipe: Recipe) -> None:
+        """One more step of the warm start is done."""
+        self._show("warm start", step, recipe.warm_start_steps, "")
+
+    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         """One more epoch is done."""
-        if self._task is None:
-            self._bar.start()
-            self._task = self._bar.add_task(self._title, total=recipe.epochs, loss=0.0, accuracy=0.0)
-        self._bar.update(self._task, completed=epoch.epoch, loss=epoch.loss, accuracy=epoch.reconstruction_accuracy)
+        numbers = f"loss {epoch.loss:.1e} accuracy {epoch.reconstruction_accuracy:.2%}"
+        self._show("training", epoch.epoch, recipe.epochs, numbers)
+
+    def _show(self, what: str, done: int, total: int, numbers: str) -> None:
+        if not self._tasks:
+            self._bars.start()
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=total, numbers=numbers)
+        self._bars.update(self._tasks[what], completed=done, numbers=numbers)
 
 
-class TensorBoard:
+class TensorBoard(Watcher):
     """The same numbers for TensorBoard (extra ``tensorboard``)."""
 
     def __init__(self, folder: Path) -> None:
@@ -55,11 +63,11 @@ class TensorBoard:
             from torch.utils.tensorboard.writer import SummaryWriter  # noqa: PLC0415  (an extra)
         except ImportError:
             raise InputError("TensorBoard is not installed: pip install 'withinpx[tensorboard]'.") from None
-        self._make_writer: Callable[[str], Any] = SummaryWriter
+        self._make_writer: Any = SummaryWriter
         self._folder = str(folder)
         self._writer: Any = None  # until the first epoch: the folder is the training's to make
 
-    def __call__(self, epoch: Epoch, recipe: Recipe) -> None:
+    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         """One more epoch is done."""
         self._writer = self._writer or self._make_writer(self._folder)
         self._writer.add_scalar("loss", epoch.loss, epoch.epoch)

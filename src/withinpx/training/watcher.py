@@ -1,0 +1,14 @@
+"""Who wants to see a training: a progress bar, TensorBoard, a page."""
+
+from withinpx.training.log import Epoch
+from withinpx.training.recipe import Recipe
+
+
+class Watcher:
+    """Told of everything, does nothing: override what matters to you."""
+
+    def warm_start(self, step: int, recipe: Recipe) -> None:
+        """One more step of the warm start is done."""
+
+    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+        """One more epoch is done."""
