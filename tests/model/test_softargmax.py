@@ -19,7 +19,7 @@ def test_a_flat_map_is_the_centre_of_the_picture() -> None:
     assert softargmax(torch.zeros(1, 1, 6, 10))[0, 0].tolist() == pytest.approx([5.0, 3.0], abs=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(-6, 6), st.integers(-6, 6), st.integers(0, 2**31))
 def test_a_shifted_peak_shifts_the_position_by_as_much(right: int, down: int, seed: int) -> None:
     bump = torch.rand(5, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + 5

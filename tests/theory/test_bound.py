@@ -27,7 +27,7 @@ def furthest_inside(window: int, thing: int) -> float:
     return max(abs(at + thing / 2 - window / 2) for at in inside)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(receptive_fields, receptive_fields, st.integers(1, 31), reaches)
 def test_the_bound_is_what_a_search_over_all_placements_finds(
     encoder_rf: int, decoder_rf: int, size: int, reach: float
@@ -43,7 +43,7 @@ def test_the_bound_is_what_a_search_over_all_placements_finds(
     assert found.bound == pytest.approx(min(by_encoder, by_decoder), abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(receptive_fields, receptive_fields, st.floats(1, 31), st.floats(0, 30), reaches)
 def test_a_range_of_sizes_has_the_largest_bound_of_any_size_in_it(
     encoder_rf: int, decoder_rf: int, smallest: float, extent: float, reach: float

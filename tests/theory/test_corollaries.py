@@ -28,7 +28,7 @@ def settings_with_sizes(draw: st.DrawFn) -> tuple[int, int, SizeRange, float]:
     return encoder_rf, decoder_rf, SizeRange(*ends), reach
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(settings_with_sizes())
 def test_every_corollary_equals_the_theorem(case: tuple[int, int, SizeRange, float]) -> None:
     encoder_rf, decoder_rf, sizes, reach = case
@@ -43,7 +43,7 @@ def test_every_corollary_equals_the_theorem(case: tuple[int, int, SizeRange, flo
     assert bound_vs_object_size(encoder_rf, decoder_rf, reach)(size) == pytest.approx(one, abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(receptive_fields, receptive_fields, st.floats(0, 1), st.floats(0, 5), st.floats(0, 4))
 def test_the_sigma_corollary_equals_the_theorem(
     encoder_rf: int, decoder_rf: int, share: float, sigma: float, n_sigma: float
@@ -54,7 +54,7 @@ def test_the_sigma_corollary_equals_the_theorem(
     assert curve(sigma) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(settings_with_sizes())
 def test_the_printed_size_range_corollaries_hold_but_are_looser(case: tuple[int, int, SizeRange, float]) -> None:
     encoder_rf, decoder_rf, sizes, reach = case

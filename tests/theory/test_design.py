@@ -18,7 +18,7 @@ def test_five_filters_add_up_to_any_odd_receptive_field(size: int) -> None:
     assert 1 + sum(each - 1 for each in filters) == size
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.floats(1, 31), st.floats(0, 20), st.floats(0, 25))
 def test_a_design_meets_its_target_or_says_what_can_be_met(smallest: float, extent: float, target: float) -> None:
     sizes = SizeRange(smallest, min(31, smallest + extent))
