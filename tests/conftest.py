@@ -8,7 +8,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)  # --hypothesis-seed=N explores further
+settings.register_profile("repeatable", derandomize=True, deadline=None)  # --hypothesis-profile=default explores
 settings.load_profile("repeatable")
 
 TINY = SquaresRun(

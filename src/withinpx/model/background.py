@@ -93,8 +93,13 @@ class LayeredBackground(Background):
 
     def picture(self, drawn: Float[Tensor, "b o h w"]) -> Float[Tensor, "b c h w"]:
         """The object layer over the still."""
+        return self.over(drawn, self.still.unsqueeze(0))
+
+    @staticmethod
+    def over(drawn: Float[Tensor, "b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
+        """x_hat = (1 - a) * still + a * object."""
         opacity, objects = drawn[:, :1].sigmoid(), drawn[:, 1:]
-        return (1 - opacity) * self.still + opacity * objects
+        return (1 - opacity) * still + opacity * objects
 
 
 def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) -> Background:

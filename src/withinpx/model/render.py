@@ -17,12 +17,13 @@ def render(
     exactly zero once a pixel is that many px away along either axis; then |Delta_G| <= support, always.
     """
     height, width = size
-    along_x = _profile(positions[..., :1] - pixel_centres(width, positions), sigma, support)
-    along_y = _profile(positions[..., 1:] - pixel_centres(height, positions), sigma, support)
+    along_x = profile(positions[..., :1] - pixel_centres(width, positions), sigma, support)
+    along_y = profile(positions[..., 1:] - pixel_centres(height, positions), sigma, support)
     return along_y.unsqueeze(-1) * along_x.unsqueeze(-2)
 
 
-def _profile(distance: Float[Tensor, "b n s"], sigma: float, support: float | None) -> Float[Tensor, "b n s"]:
+def profile(distance: Float[Tensor, "b n s"], sigma: float, support: float | None) -> Float[Tensor, "b n s"]:
+    """The Gaussian along one axis, cut off at ``support`` if there is one."""
     gaussian = torch.exp(-(distance**2) / (2 * sigma**2))
     if support is None:
         return gaussian

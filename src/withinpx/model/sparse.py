@@ -1,0 +1,210 @@
+"""The same network, run only where its input differs from the background. Exact, not an approximation.
+
+A layer's activations differ from the background's only within reach of what changed. So the background is computed
+once, for one picture, and beside it only windows around the changes, which grow by half a filter per layer. Batch-norm's
+statistics and the softargmax's sum take the rest from the background. Zero padding at the border is honoured layer by
+layer: what a window has outside the picture is zero before every filter.
+
+Windows of one picture must stay apart until the last layer: join those closer than ``2 * (receptive_field // 2)``.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.background import LayeredBackground
+from withinpx.model.cnn import CNN
+from withinpx.model.render import profile
+from withinpx.model.softargmax import softargmax
+from withinpx.model.windows import Windows, cut, windows_of
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What maps show in some windows."""
+
+    windows: Windows
+    values: Float[Tensor, "m c h w"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """The maps of a batch of pictures: ``base`` everywhere but in the patches."""
+
+    pictures: int
+    base: Float[Tensor, "1 c h w"]
+    patches: list[Patch]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the maps, px."""
+        return self.base.shape[-2], self.base.shape[-1]
+
+
+def first_reach(cnn: CNN) -> int:
+    """How far around a window of change the first filter has to look to see all that it touches, px."""
+    return 2 * (_stages(cnn)[0][0].kernel_size[0] // 2)
+
+
+def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
+    """The CNN over a field whose patches show each window of change and ``first_reach`` px around it."""
+    stages = _stages(cnn)
+    size, base = inputs.size, inputs.base
+    patches = [Patch(patch.windows, _masked(patch.values, patch.windows, size)) for patch in inputs.patches]
+    for (conv, norm), following in zip(stages, [*stages[1:], None], strict=True):
+        reach = conv.kernel_size[0] // 2
+        base = F.conv2d(base, conv.weight, conv.bias, padding=reach)
+        patches = [
+            Patch(patch.windows.grown(-reach), F.conv2d(patch.values, conv.weight, conv.bias)) for patch in patches
+        ]
+        if norm is None or following is None:
+            break
+        around = 2 * (following[0].kernel_size[0] // 2)
+        wider = [patch.windows.grown(around) for patch in patches]
+        composites = [cut(base, windows) for windows in wider]
+        behind = [_middle(composite, around) for composite in composites]
+        scale, shift = _normalisation(norm, Field(inputs.pictures, base, patches), behind)
+        base = F.relu(torch.addcmul(shift, base, scale))
+        patches = [
+            Patch(
+                windows,
+                _masked(F.relu(torch.addcmul(shift, _with_middle(composite, patch.values, around), scale)), windows, size),
+            )
+            for windows, composite, patch in zip(wider, composites, patches, strict=True)
+        ]
+    return Field(inputs.pictures, base, patches)
+
+
+def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor, "b n 2"], Float[Tensor, "b n"]]:
+    """Eq. 5 over the whole map, from the background's sums and the windows; and the logarithm of its denominator."""
+    base = heatmaps.base / temperature
+    everywhere = base.flatten(start_dim=-2).logsumexp(dim=-1)  # (1, n)
+    centre = softargmax(heatmaps.base, temperature)  # (1, n, 2)
+    largest = base.detach().amax(dim=(-2, -1)).repeat(heatmaps.pictures, 1)
+    for patch in heatmaps.patches:
+        peaks = (patch.values.detach() / temperature).amax(dim=(-2, -1))
+        largest.scatter_reduce_(0, patch.windows.picture[:, None].expand_as(peaks), peaks, "amax")
+    mass = torch.exp(everywhere - largest)  # (b, n)
+    moments = mass.unsqueeze(-1) * centre
+    for patch in heatmaps.patches:
+        picture = patch.windows.picture
+        highest = largest[picture][..., None, None]
+        more = torch.exp(patch.values / temperature - highest) - torch.exp(cut(base, patch.windows) - highest)
+        more = _masked(more, patch.windows, heatmaps.size)
+        columns, rows = patch.windows.columns()[:, None] + 0.5, patch.windows.rows()[:, None] + 0.5
+        x, y = (more.sum(dim=-2) * columns).sum(dim=-1), (more.sum(dim=-1) * rows).sum(dim=-1)
+        mass = mass.index_add(0, picture, more.sum(dim=(-2, -1)))
+        moments = moments.index_add(0, picture, torch.stack([x, y], dim=-1))
+    return moments / mass.unsqueeze(-1), mass.log() + largest
+
+
+def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Field:
+    """Pictures with the objects at these positions, as one background and a window around each object."""
+    config, margin = model.config, model.margin
+    canvas = (config.height + 2 * margin, config.width + 2 * margin)
+    base = model.background.beside(positions.new_zeros(1, config.objects, *canvas), None)
+    patches = []
+    for windows in _windows_around(positions.detach() + margin, model):
+        wider = windows.grown(first_reach(model.decoder))
+        known = cut(base, wider)[:, config.objects :]
+        patches.append(Patch(wider, torch.cat([_gaussians(model, positions + margin, wider), known], dim=1)))
+    drawn = sparse_cnn(model.decoder, Field(len(positions), base, patches))
+    inner = drawn.base[..., margin : margin + config.height, margin : margin + config.width]
+    moved = [Patch(patch.windows.moved(-margin), patch.values) for patch in drawn.patches]
+    return _picture(model, Field(len(positions), inner, moved))
+
+
+def _picture(model: Autoencoder, drawn: Field) -> Field:
+    if not isinstance(model.background, LayeredBackground):
+        return drawn
+    still = model.background.still.unsqueeze(0)
+    over = LayeredBackground.over
+    patches = [Patch(p.windows, over(p.values, cut(still, p.windows))) for p in drawn.patches]
+    return Field(drawn.pictures, over(drawn.base, still), patches)
+
+
+def _stages(cnn: CNN) -> list[tuple[nn.Conv2d, nn.BatchNorm2d | None]]:
+    layers = list(cnn)
+    norms = {index: layer for index, layer in enumerate(layers) if isinstance(layer, nn.BatchNorm2d)}
+    return [(layer, norms.get(index + 1)) for index, layer in enumerate(layers) if isinstance(layer, nn.Conv2d)]
+
+
+def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Batch-norm as ``scale * x + shift``; in training from the statistics of all pixels of all pictures."""
+    mean, variance = norm.running_mean, norm.running_var
+    if norm.training:
+        count = maps.pictures * maps.size[0] * maps.size[1]
+        mean = maps.base.mean(dim=(0, -2, -1))
+        pairs = [
+            (_masked(patch.values, patch.windows, maps.size), _masked(base, patch.windows, maps.size))
+            for patch, base in zip(maps.patches, behind, strict=True)
+        ]
+        for value, base in pairs:
+            mean = mean + (value - base).sum(dim=(0, -2, -1)) / count
+        centre = mean[:, None, None]
+        variance = ((maps.base - centre) ** 2).mean(dim=(0, -2, -1))
+        for value, base in pairs:  # (value - mean)^2 - (base - mean)^2, without cancellation
+            variance = variance + ((value - base) * (value + base - 2 * centre)).sum(dim=(0, -2, -1)) / count
+        _remember(norm, mean.detach(), variance.detach() * (count / (count - 1)))
+    scale = norm.weight * torch.rsqrt(variance + norm.eps)
+    return scale[:, None, None], (norm.bias - mean * scale)[:, None, None]
+
+
+def _remember(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor) -> None:
+    """The running averages, as nn.BatchNorm2d keeps them."""
+    norm.num_batches_tracked += 1
+    weight = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
+    norm.running_mean.lerp_(mean, weight)
+    norm.running_var.lerp_(variance, weight)
+
+
+def _windows_around(positions: Tensor, model: Autoencoder) -> list[Windows]:
+    """Windows of all pixels that a Gaussian at one of these positions touches, near ones joined."""
+    reach = int(_gaussian_reach(model, positions.dtype) + 0.5)
+    corners = positions.floor().long() - reach
+    side = 2 * reach + 1
+    pictures, objects = corners.shape[:2]
+    if objects == 1:
+        left, top = corners[:, 0].T
+        return [Windows(torch.arange(pictures, device=positions.device), top, left, side, side)]
+    boxes = [[(top, left, top + side, left + side) for left, top in places] for places in corners.tolist()]
+    return windows_of(boxes, 2 * (model.config.decoder_rf // 2), positions.device)
+
+
+def _gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:
+    """How far from its centre a Gaussian is anything but zero to the precision of ``dtype``, px."""
+    config = model.config
+    if config.support is not None:
+        return config.support
+    smallest = 1e-3 * torch.finfo(dtype).eps  # what follows may enlarge it a few hundred times: batch-norm's 1 / eps
+    return float(config.sigma * (2 * torch.log(torch.tensor(1 / smallest, dtype=torch.float64))).sqrt())
+
+
+def _gaussians(model: Autoencoder, positions: Tensor, windows: Windows) -> Float[Tensor, "m n h w"]:
+    config, there = model.config, positions[windows.picture]
+    x, y = there[..., :1] - (windows.columns()[:, None] + 0.5), there[..., 1:] - (windows.rows()[:, None] + 0.5)
+    along_x, along_y = profile(x, config.sigma, config.support), profile(y, config.sigma, config.support)
+    return along_y.unsqueeze(-1) * along_x.unsqueeze(-2)
+
+
+def _masked(values: Tensor, windows: Windows, size: tuple[int, int]) -> Tensor:
+    """Zero where a window reaches over the border."""
+    inside = windows.inside(size)
+    return values if inside is None else values * inside
+
+
+def _middle(values: Tensor, around: int) -> Tensor:
+    height, width = values.shape[-2:]
+    return values[..., around : height - around, around : width - around].clone()
+
+
+def _with_middle(values: Tensor, middle: Tensor, around: int) -> Tensor:
+    if not around:
+        return middle
+    height, width = values.shape[-2:]
+    values[..., around : height - around, around : width - around] = middle
+    return values

@@ -1,0 +1,134 @@
+"""Windows in a batch of maps: where a picture differs from the background, and what that touches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from scipy import ndimage
+from torch import Tensor
+
+Box = tuple[int, int, int, int]  # top, left, bottom, right; the last two not included
+MOST_SHAPES = 6  # windows of more different sizes than this are rounded up to coarser ones
+GRAIN = 8  # px
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of one size: which picture each lies in, and where. They may reach over the border."""
+
+    picture: Int[Tensor, " m"]
+    top: Int[Tensor, " m"]
+    left: Int[Tensor, " m"]
+    height: int
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.picture)
+
+    def grown(self, by: int) -> "Windows":
+        """Larger by ``by`` px on every side."""
+        return Windows(self.picture, self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
+
+    def moved(self, by: int) -> "Windows":
+        """Moved down and right by ``by`` px."""
+        return Windows(self.picture, self.top + by, self.left + by, self.height, self.width)
+
+    def rows(self) -> Int[Tensor, "m h"]:
+        """The rows of each window."""
+        return self.top[:, None] + torch.arange(self.height, device=self.top.device)
+
+    def columns(self) -> Int[Tensor, "m w"]:
+        """The columns of each window."""
+        return self.left[:, None] + torch.arange(self.width, device=self.left.device)
+
+    def inside(self, size: tuple[int, int]) -> Bool[Tensor, "m 1 h w"] | None:
+        """Which of their pixels lie in a picture of this size; None if all do, which saves the asking."""
+        height, width = size
+        rows, columns = self.rows(), self.columns()
+        in_rows, in_columns = (rows >= 0) & (rows < height), (columns >= 0) & (columns < width)
+        if in_rows.all() and in_columns.all():
+            return None
+        return (in_rows[:, :, None] & in_columns[:, None, :]).unsqueeze(1)
+
+
+def cut(maps: Float[Tensor, "1 c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
+    """What one map shows in each window; what lies outside it is repeated from its border."""
+    height, width = maps.shape[-2:]
+    rows, columns = windows.rows().clamp(0, height - 1), windows.columns().clamp(0, width - 1)
+    index = rows[:, :, None] * width + columns[:, None, :]
+    pixels = maps[0].permute(1, 2, 0).reshape(height * width, -1)
+    return F.embedding(index, pixels).permute(0, 3, 1, 2)  # its gradient is the fastest scatter there is
+
+
+def cut_pictures(images: Float[Tensor, "b c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
+    """What each window's own picture shows in it. No gradient flows back."""
+    height, width = images.shape[-2:]
+    rows, columns = windows.rows().clamp(0, height - 1), windows.columns().clamp(0, width - 1)
+    return images.permute(0, 2, 3, 1)[
+        windows.picture[:, None, None], rows[:, :, None], columns[:, None, :]
+    ].permute(0, 3, 1, 2)
+
+
+def boxes_of_change(changed: Bool[Tensor, "h w"]) -> list[Box]:
+    """A box around each connected thing that changed in a picture."""
+    labels, _ = ndimage.label(changed.cpu().numpy(), structure=np.ones((3, 3)))
+    return [
+        (rows.start, columns.start, rows.stop, columns.stop) for rows, columns in ndimage.find_objects(labels)
+    ]
+
+
+def joined(boxes: list[Box], gap: int) -> list[Box]:
+    """Boxes no two of which are ``gap`` px or less apart."""
+    boxes = list(boxes)
+    index = 0
+    while index < len(boxes):
+        near = [other for other in boxes[index + 1 :] if _apart(boxes[index], other) <= gap]
+        if near:
+            all_of_them = [boxes[index], *near]
+            boxes[index] = (
+                min(box[0] for box in all_of_them),
+                min(box[1] for box in all_of_them),
+                max(box[2] for box in all_of_them),
+                max(box[3] for box in all_of_them),
+            )
+            boxes = [box for box in boxes if box not in near]
+            index = 0  # a larger box may be near others
+        else:
+            index += 1
+    return boxes
+
+
+def _apart(one: Box, other: Box) -> int:
+    vertically = max(one[0] - other[2], other[0] - one[2])
+    horizontally = max(one[1] - other[3], other[1] - one[3])
+    return max(vertically, horizontally)
+
+
+def windows_of(boxes: list[list[Box]], gap: int, device: torch.device) -> list[Windows]:
+    """The boxes of each picture as windows of a few sizes, no two of a picture ``gap`` px or less apart."""
+    boxes = [joined(each, gap) for each in boxes]
+    if len({_shape(box) for each in boxes for box in each}) > MOST_SHAPES:
+        boxes = [_coarser(each, gap) for each in boxes]
+    shapes: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for picture, each in enumerate(boxes):
+        for box in each:
+            shapes.setdefault(_shape(box), []).append((picture, box[0], box[1]))
+    return [
+        Windows(*torch.tensor(places, device=device).T.contiguous(), *shape) for shape, places in sorted(shapes.items())
+    ]
+
+
+def _coarser(boxes: list[Box], gap: int) -> list[Box]:
+    """Rounded up to sizes of whole grains, and joined where that brought them too near."""
+    rounded = [
+        (top, left, top + -(-(bottom - top) // GRAIN) * GRAIN, left + -(-(right - left) // GRAIN) * GRAIN)
+        for top, left, bottom, right in boxes
+    ]
+    again = joined(rounded, gap)
+    return again if again == boxes else _coarser(again, gap)
+
+
+def _shape(box: Box) -> tuple[int, int]:
+    return box[2] - box[0], box[3] - box[1]
