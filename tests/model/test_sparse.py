@@ -43,8 +43,9 @@ def scene(objects: int) -> tuple[Tensor, Tensor]:
     images = background.repeat(6, 1, 1, 1)
     for image in images:
         for _ in range(objects):
-            top, left = int(torch.randint(-1, HEIGHT - 2, (), generator=generator)), int(
-                torch.randint(-1, WIDTH - 2, (), generator=generator)
+            top, left = (
+                int(torch.randint(-1, HEIGHT - 2, (), generator=generator)),
+                int(torch.randint(-1, WIDTH - 2, (), generator=generator)),
             )
             here = image[:, max(top, 0) : top + 4, max(left, 0) : left + 3]
             here += 0.5 + torch.rand(here.shape, generator=generator, dtype=torch.float64)

@@ -7,6 +7,7 @@ from withinpx.data.squares import Squares
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.training.discover import moving_centres, warm_start
+from withinpx.training.engine import DenseEngine
 
 
 def test_the_centre_of_what_moves_is_the_square_s_over_any_background() -> None:
@@ -28,7 +29,7 @@ def test_after_a_warm_start_the_encoder_looks_where_it_was_told() -> None:
     torch.manual_seed(0)
     model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=5, sigma=0.8, channels=8))
     decoder_before = next(model.decoder.parameters()).detach().clone()
-    assert list(warm_start(model, images, centres, steps=100, seed=0))[-1] == 100
+    assert list(warm_start(DenseEngine(model, images), centres, steps=100, seed=0))[-1] == 100
     with torch.no_grad():
         assert (model.encode(images) - centres).abs().max() < 1
     assert torch.equal(next(model.decoder.parameters()), decoder_before)

@@ -1,9 +1,9 @@
 """The same network, run only where its input differs from the background. Exact, not an approximation.
 
 A layer's activations differ from the background's only within reach of what changed. So the background is computed
-once, for one picture, and beside it only windows around the changes, which grow by half a filter per layer. Batch-norm's
-statistics and the softargmax's sum take the rest from the background. Zero padding at the border is honoured layer by
-layer: what a window has outside the picture is zero before every filter.
+once, for one picture, and beside it only windows around the changes, which grow by half a filter per layer. The
+statistics of batch-norm and the sum of the softargmax take the rest from the background. Zero padding at the border is
+honoured layer by layer: what a window has outside the picture is zero before every filter.
 
 Windows of one picture must stay apart until the last layer: join those closer than ``2 * (receptive_field // 2)``.
 """
@@ -39,6 +39,11 @@ class Field:
     base: Float[Tensor, "1 c h w"]
     patches: list[Patch]
 
+    def detach(self) -> "Field":
+        """The same values, without their history."""
+        patches = [Patch(patch.windows, patch.values.detach()) for patch in self.patches]
+        return Field(self.pictures, self.base.detach(), patches)
+
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the maps, px."""
@@ -54,7 +59,7 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
     """The CNN over a field whose patches show each window of change and ``first_reach`` px around it."""
     stages = _stages(cnn)
     size, base = inputs.size, inputs.base
-    patches = [Patch(patch.windows, _masked(patch.values, patch.windows, size)) for patch in inputs.patches]
+    patches = [Patch(patch.windows, masked(patch.values, patch.windows, size)) for patch in inputs.patches]
     for (conv, norm), following in zip(stages, [*stages[1:], None], strict=True):
         reach = conv.kernel_size[0] // 2
         base = F.conv2d(base, conv.weight, conv.bias, padding=reach)
@@ -69,13 +74,9 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
         behind = [_middle(composite, around) for composite in composites]
         scale, shift = _normalisation(norm, Field(inputs.pictures, base, patches), behind)
         base = F.relu(torch.addcmul(shift, base, scale))
-        patches = [
-            Patch(
-                windows,
-                _masked(F.relu(torch.addcmul(shift, _with_middle(composite, patch.values, around), scale)), windows, size),
-            )
-            for windows, composite, patch in zip(wider, composites, patches, strict=True)
-        ]
+        for index, (windows, composite) in enumerate(zip(wider, composites, strict=True)):
+            maps = _with_middle(composite, patches[index].values, around)
+            patches[index] = Patch(windows, masked(F.relu(torch.addcmul(shift, maps, scale)), windows, size))
     return Field(inputs.pictures, base, patches)
 
 
@@ -94,7 +95,7 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
         picture = patch.windows.picture
         highest = largest[picture][..., None, None]
         more = torch.exp(patch.values / temperature - highest) - torch.exp(cut(base, patch.windows) - highest)
-        more = _masked(more, patch.windows, heatmaps.size)
+        more = masked(more, patch.windows, heatmaps.size)
         columns, rows = patch.windows.columns()[:, None] + 0.5, patch.windows.rows()[:, None] + 0.5
         x, y = (more.sum(dim=-2) * columns).sum(dim=-1), (more.sum(dim=-1) * rows).sum(dim=-1)
         mass = mass.index_add(0, picture, more.sum(dim=(-2, -1)))
@@ -111,7 +112,8 @@ def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Fiel
     for windows in _windows_around(positions.detach() + margin, model):
         wider = windows.grown(first_reach(model.decoder))
         known = cut(base, wider)[:, config.objects :]
-        patches.append(Patch(wider, torch.cat([_gaussians(model, positions + margin, wider), known], dim=1)))
+        gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support)
+        patches.append(Patch(wider, torch.cat([gaussians, known], dim=1)))
     drawn = sparse_cnn(model.decoder, Field(len(positions), base, patches))
     inner = drawn.base[..., margin : margin + config.height, margin : margin + config.width]
     moved = [Patch(patch.windows.moved(-margin), patch.values) for patch in drawn.patches]
@@ -135,12 +137,12 @@ def _stages(cnn: CNN) -> list[tuple[nn.Conv2d, nn.BatchNorm2d | None]]:
 
 def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Batch-norm as ``scale * x + shift``; in training from the statistics of all pixels of all pictures."""
-    mean, variance = norm.running_mean, norm.running_var
+    mean, variance, _ = _running(norm)
     if norm.training:
         count = maps.pictures * maps.size[0] * maps.size[1]
         mean = maps.base.mean(dim=(0, -2, -1))
         pairs = [
-            (_masked(patch.values, patch.windows, maps.size), _masked(base, patch.windows, maps.size))
+            (masked(patch.values, patch.windows, maps.size), masked(base, patch.windows, maps.size))
             for patch, base in zip(maps.patches, behind, strict=True)
         ]
         for value, base in pairs:
@@ -156,10 +158,18 @@ def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> t
 
 def _remember(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor) -> None:
     """The running averages, as nn.BatchNorm2d keeps them."""
-    norm.num_batches_tracked += 1
-    weight = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
-    norm.running_mean.lerp_(mean, weight)
-    norm.running_var.lerp_(variance, weight)
+    running_mean, running_variance, seen = _running(norm)
+    seen += 1
+    weight = 1 / int(seen) if norm.momentum is None else norm.momentum
+    running_mean.lerp_(mean, weight)
+    running_variance.lerp_(variance, weight)
+
+
+def _running(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor, Tensor]:
+    mean, variance, seen = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    if mean is None or variance is None or seen is None:
+        raise TypeError("a batch-norm without running statistics")
+    return mean, variance, seen
 
 
 def _windows_around(positions: Tensor, model: Autoencoder) -> list[Windows]:
@@ -184,14 +194,16 @@ def _gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:
     return float(config.sigma * (2 * torch.log(torch.tensor(1 / smallest, dtype=torch.float64))).sqrt())
 
 
-def _gaussians(model: Autoencoder, positions: Tensor, windows: Windows) -> Float[Tensor, "m n h w"]:
-    config, there = model.config, positions[windows.picture]
+def gaussians_in(
+    windows: Windows, positions: Float[Tensor, "b n 2"], sigma: float, support: float | None = None
+) -> Float[Tensor, "m n h w"]:
+    """What ``render`` shows of these positions in each window."""
+    there = positions[windows.picture]
     x, y = there[..., :1] - (windows.columns()[:, None] + 0.5), there[..., 1:] - (windows.rows()[:, None] + 0.5)
-    along_x, along_y = profile(x, config.sigma, config.support), profile(y, config.sigma, config.support)
-    return along_y.unsqueeze(-1) * along_x.unsqueeze(-2)
+    return profile(y, sigma, support).unsqueeze(-1) * profile(x, sigma, support).unsqueeze(-2)
 
 
-def _masked(values: Tensor, windows: Windows, size: tuple[int, int]) -> Tensor:
+def masked(values: Tensor, windows: Windows, size: tuple[int, int]) -> Tensor:
     """Zero where a window reaches over the border."""
     inside = windows.inside(size)
     return values if inside is None else values * inside

@@ -66,17 +66,15 @@ def cut_pictures(images: Float[Tensor, "b c H W"], windows: Windows) -> Float[Te
     """What each window's own picture shows in it. No gradient flows back."""
     height, width = images.shape[-2:]
     rows, columns = windows.rows().clamp(0, height - 1), windows.columns().clamp(0, width - 1)
-    return images.permute(0, 2, 3, 1)[
-        windows.picture[:, None, None], rows[:, :, None], columns[:, None, :]
-    ].permute(0, 3, 1, 2)
+    return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows[:, :, None], columns[:, None, :]].permute(
+        0, 3, 1, 2
+    )
 
 
 def boxes_of_change(changed: Bool[Tensor, "h w"]) -> list[Box]:
     """A box around each connected thing that changed in a picture."""
     labels, _ = ndimage.label(changed.cpu().numpy(), structure=np.ones((3, 3)))
-    return [
-        (rows.start, columns.start, rows.stop, columns.stop) for rows, columns in ndimage.find_objects(labels)
-    ]
+    return [(rows.start, columns.start, rows.stop, columns.stop) for rows, columns in ndimage.find_objects(labels)]
 
 
 def joined(boxes: list[Box], gap: int) -> list[Box]:
@@ -115,9 +113,11 @@ def windows_of(boxes: list[list[Box]], gap: int, device: torch.device) -> list[W
     for picture, each in enumerate(boxes):
         for box in each:
             shapes.setdefault(_shape(box), []).append((picture, box[0], box[1]))
-    return [
-        Windows(*torch.tensor(places, device=device).T.contiguous(), *shape) for shape, places in sorted(shapes.items())
-    ]
+    found = []
+    for (height, width), places in sorted(shapes.items()):
+        picture, top, left = torch.tensor(places, device=device).T.contiguous()
+        found.append(Windows(picture, top, left, height, width))
+    return found
 
 
 def _coarser(boxes: list[Box], gap: int) -> list[Box]:

@@ -8,17 +8,16 @@ below the accuracy that a run must have. Beginning at the centre of what moves a
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from withinpx.errors import InputError
-from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.render import render
 from withinpx.model.softargmax import pixel_centres
+from withinpx.training.engine import Engine
 
 TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
 WARM_START_RATE = 3e-3  # Adam's
+WARM_START_BATCH = 128
 
 
 def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
@@ -39,18 +38,14 @@ def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> 
     return torch.stack([x, y], dim=-1)
 
 
-def warm_start(
-    model: Autoencoder, images: Float[Tensor, "b c h w"], centres: Float[Tensor, "b n 2"], steps: int, seed: int
-) -> Iterator[int]:
+def warm_start(engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int) -> Iterator[int]:
     """Teach the encoder alone, for a few steps, to look at these centres, heatmap i at centre i; count the steps."""
-    optimiser = torch.optim.Adam(model.encoder.parameters(), lr=WARM_START_RATE)
+    optimiser = torch.optim.Adam(engine.model.encoder.parameters(), lr=WARM_START_RATE)
     generator = torch.Generator().manual_seed(seed)
-    model.train()
+    engine.model.train()
     for number in range(1, steps + 1):
-        chosen = torch.randperm(len(images), generator=generator)[:128].to(images.device)
-        logits = model.heatmaps(images[chosen]).flatten(start_dim=-2) / model.config.temperature
-        wanted = render(centres[chosen], (model.config.height, model.config.width), TARGET_WIDTH).flatten(start_dim=-2)
-        loss = -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+        chosen = torch.randperm(len(centres), generator=generator)[:WARM_START_BATCH].to(centres.device)
+        loss = engine.look(chosen, centres[chosen], TARGET_WIDTH)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

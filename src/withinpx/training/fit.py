@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode, LayeredBackground
+from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
 from withinpx.training.discover import median_picture, moving_centres, warm_start
+from withinpx.training.engine import DenseEngine, Engine, choose_engine
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.step import fast_step, plain_step
@@ -32,6 +33,7 @@ class FitSettings:
     device: torch.device = CPU
     fast: bool = False  # on CUDA: compiled CNNs, the whole step captured as one graph
     bfloat16: bool = False  # with fast: convolutions in bfloat16; positions and loss stay float32
+    dense: bool = False  # compute everywhere, even where nothing changes; equal but for rounding, and slower
     folder: Path | None = None  # for the log and the checkpoints
     checkpoint_every_s: float = 20.0
     watchers: tuple[Watcher, ...] = ()
@@ -49,15 +51,19 @@ def fit(
     on_cuda = settings.device.type == "cuda"
     optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
-    step = fast_step(model, optimiser, settings.bfloat16) if settings.fast and on_cuda else plain_step(model, optimiser)
-    log = Log(settings.folder, done)
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(median_picture(images))
+    engine = choose_engine(model, images, settings.dense)
+    if settings.fast and on_cuda:
+        step = fast_step(DenseEngine(model, images), optimiser, settings.bfloat16)
+    else:
+        step = plain_step(engine, optimiser)
+    log = Log(settings.folder, done)
     if recipe.warm_start_steps and not done:
         if model.config.objects > 1:
             raise InputError("The warm start knows one object only: train several with recipe paper.")
         centres = moving_centres(images).unsqueeze(1)
-        for number in warm_start(model, images, centres, recipe.warm_start_steps, seed):
+        for number in warm_start(engine, centres, recipe.warm_start_steps, seed):
             for watcher in settings.watchers:
                 watcher.warm_start(number, recipe)
     saved = time.monotonic()
@@ -66,7 +72,7 @@ def fit(
     for number in range(done + 1, recipe.epochs + 1):
         losses, accuracies = [], []
         for chosen, nearby in batches(images, recipe.batch_size, seed, number):
-            loss, accuracy = step(images[chosen], images[nearby] if needs_nearby(model) else None)
+            loss, accuracy = step(chosen, nearby)
             losses.append(loss)
             accuracies.append(accuracy)
 
@@ -79,7 +85,7 @@ def fit(
             saved = time.monotonic()
         if recipe.stop_when_learned and is_learned(log.epochs):
             break
-    settle_batch_norm(model, images, recipe.batch_size)
+    settle_batch_norm(engine, images, recipe.batch_size)
     return model.eval()
 
 
@@ -101,11 +107,6 @@ def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[
     yield from zip(order.split(batch_size), nearby.split(batch_size), strict=True)
 
 
-def needs_nearby(model: Autoencoder) -> bool:
-    """Does the decoder look at a nearby frame?"""
-    return model.config.background is BackgroundMode.NEARBY
-
-
 def is_learned(epochs: list[Epoch]) -> bool:
     """Have the last epochs all redrawn nearly every pixel of every batch? No truth is asked."""
     last = epochs[-LEARNED_EPOCHS:]
@@ -122,18 +123,18 @@ def stop_if_broken(epoch: Epoch) -> None:
 
 
 @torch.no_grad()
-def settle_batch_norm(model: Autoencoder, images: Tensor, batch_size: int) -> None:
+def settle_batch_norm(engine: Engine, images: Tensor, batch_size: int) -> None:
     """Measure batch-norm's statistics once more, over all pictures, with the final weights.
 
     The running averages that training leaves behind mix statistics of earlier weights.
     """
-    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in engine.model.modules() if isinstance(module, nn.BatchNorm2d)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # a plain average over the batches
-    model.train()
+    engine.model.train()
     for chosen, nearby in batches(images, batch_size, seed=0, epoch=0):
-        model(images[chosen], images[nearby] if needs_nearby(model) else None)
+        engine.redraw(chosen, nearby)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum

@@ -5,36 +5,40 @@ from collections.abc import Callable
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.training.accuracy import right_pixels
+from withinpx.training.engine import DenseEngine, Engine, redraw
 
-Step = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]  # batch, nearby frames -> loss, accuracy
+Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # pictures, pictures nearby, as indices -> loss, accuracy
 WARM_UPS = 3  # steps before a graph is captured, for the libraries to choose their kernels
 
 
-def plain_step(model: Autoencoder, optimiser: Optimizer) -> Step:
+def plain_step(engine: Engine, optimiser: Optimizer) -> Step:
     """The step as anyone would write it; on a CPU, deterministic."""
 
-    def step(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
-        return _learn(model(batch, nearby).images, batch, optimiser)
+    def step(chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        return _learn(*engine.redraw(chosen, nearby), optimiser)
 
     return step
 
 
-def fast_step(model: Autoencoder, optimiser: Optimizer, bfloat16: bool) -> Step:
+def fast_step(engine: DenseEngine, optimiser: Optimizer, bfloat16: bool) -> Step:
     """The same step on a CUDA device: compiled CNNs, then all of it captured as one graph."""
-    compiled = with_compiled_cnns(model)
+    compiled = with_compiled_cnns(engine.model)
 
-    def step(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+    def on_batch(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
         with torch.autocast("cuda", torch.bfloat16, enabled=bfloat16):
-            drawn = compiled(batch, nearby).images
-        return _learn(drawn.float(), batch, optimiser)
+            loss, accuracy = redraw(compiled, batch, nearby)
+        return _learn(loss, accuracy, optimiser)
 
-    return CapturedStep(step)
+    captured = CapturedStep(on_batch)
+
+    def step(chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        return captured(engine.images[chosen], engine.nearby(nearby))
+
+    return step
 
 
 def with_compiled_cnns(model: Autoencoder) -> Autoencoder:
@@ -52,18 +56,17 @@ def with_compiled_cnns(model: Autoencoder) -> Autoencoder:
     return twin
 
 
-def _learn(drawn: Tensor, batch: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
-    loss = F.mse_loss(drawn, batch)
+def _learn(loss: Tensor, accuracy: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
-    return loss.detach(), right_pixels(drawn.detach(), batch).float().mean()
+    return loss.detach(), accuracy.detach()
 
 
 class CapturedStep:
     """A step that is recorded once as a CUDA graph and replayed from then on. All batches must be of one shape."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]) -> None:
         self._step = step
         self._warm_ups = WARM_UPS
         self._graph: torch.cuda.CUDAGraph | None = None

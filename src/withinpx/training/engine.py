@@ -1,0 +1,96 @@
+"""Two ways to compute the same numbers: everywhere, or only where a picture differs from the background."""
+
+from typing import Protocol
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.background import BackgroundMode
+from withinpx.model.render import render
+from withinpx.model.sparse import gaussians_in, sparse_decode, sparse_softargmax
+from withinpx.training.accuracy import TOLERANCE, right_pixels
+from withinpx.training.scene import Scene
+
+SPARSE_SHARE = 0.25  # of the pixels changed at most; with more, windows do not pay
+
+
+class Engine(Protocol):
+    """What training asks of a network and its pictures."""
+
+    model: Autoencoder
+
+    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy of the reconstruction of these pictures."""
+
+    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+
+
+class DenseEngine:
+    """Everywhere."""
+
+    def __init__(self, model: Autoencoder, images: Tensor) -> None:
+        self.model, self.images = model, images
+
+    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy of the reconstruction of these pictures."""
+        return redraw(self.model, self.images[chosen], self.nearby(nearby))
+
+    def nearby(self, nearby: Tensor) -> Tensor | None:
+        """The nearby frames, if the decoder looks at any."""
+        return self.images[nearby] if self.model.config.background is BackgroundMode.NEARBY else None
+
+    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+        config = self.model.config
+        logits = self.model.heatmaps(self.images[chosen]).flatten(start_dim=-2) / config.temperature
+        wanted = render(centres, (config.height, config.width), width).flatten(start_dim=-2)
+        return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+
+
+def redraw(model: Autoencoder, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Loss and accuracy of the reconstruction of a batch."""
+    drawn = model(batch, nearby).images.to(batch.dtype)  # from bfloat16, under autocast
+    return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch).float().mean()
+
+
+class SparseEngine:
+    """Only where something changed: equal to rounding (model/sparse.py)."""
+
+    def __init__(self, model: Autoencoder, scene: Scene) -> None:
+        self.model, self.scene = model, scene
+
+    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy of the reconstruction of these pictures."""
+        scene = self.scene.only(chosen)
+        positions, _ = sparse_softargmax(scene.heatmaps(self.model), self.model.config.temperature)
+        drawn = sparse_decode(self.model, positions)
+        loss = scene.compare(drawn, lambda one, other: (one - other) ** 2) / scene.images.numel()
+        wrong = scene.compare(drawn.detach(), _wrong)
+        return loss, 1 - wrong / scene.images[:, 0].numel()
+
+    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+        heatmaps = self.scene.only(chosen).heatmaps(self.model)
+        _, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
+        agreement, weight = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
+        for patch in heatmaps.patches:
+            wanted = gaussians_in(patch.windows, centres, width)
+            weight = weight.index_add(0, patch.windows.picture, wanted.sum(dim=(-2, -1)))
+            agreed = (wanted * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
+            agreement = agreement.index_add(0, patch.windows.picture, agreed)
+        return (log_mass - agreement / weight).mean()
+
+
+def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> Engine:
+    """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
+    if not dense and images.device.type == "cpu" and model.config.background is not BackgroundMode.NEARBY:
+        scene = Scene.of(images, model)
+        if scene.share <= SPARSE_SHARE:
+            return SparseEngine(model, scene)
+    return DenseEngine(model, images)
+
+
+def _wrong(drawn: Tensor, shown: Tensor) -> Tensor:
+    return ((drawn - shown).abs() >= TOLERANCE).any(dim=1, keepdim=True).to(drawn.dtype)

@@ -1,0 +1,88 @@
+"""Both engines give the same numbers, and the sparse one is chosen where it pays."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+
+from withinpx.data.squares import Squares
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig
+from withinpx.model.background import BackgroundMode
+from withinpx.training.engine import DenseEngine, SparseEngine, choose_engine
+from withinpx.training.fit import settle_batch_norm
+from withinpx.training.scene import Scene
+
+
+def pictures() -> Tensor:
+    """Squares over a textured background."""
+    squares = torch.from_numpy(Squares(object_size=5, padding=3, image_size=24).train().images).double()
+    texture = torch.rand(1, 24, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return torch.where(squares > 0, 1.5 * squares, texture)
+
+
+def engines(mode: BackgroundMode) -> tuple[DenseEngine, SparseEngine]:
+    torch.manual_seed(0)
+    config = NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=mode)
+    model, images = Autoencoder(config).double(), pictures()
+    twin = copy.deepcopy(model)
+    return DenseEngine(model, images), SparseEngine(twin, Scene.of(images, twin))
+
+
+def assert_same_gradients(one: Autoencoder, other: Autoencoder) -> None:
+    for (name, expected), found in zip(one.named_parameters(), other.parameters(), strict=True):
+        if expected.grad is not None:
+            assert found.grad is not None, name
+            assert (expected.grad - found.grad).abs().max() < 1e-9 * (1 + expected.grad.abs().max()), name
+
+
+@pytest.mark.parametrize("mode", [BackgroundMode.POSITIONAL, BackgroundMode.LAYERED])
+def test_loss_accuracy_and_gradients_are_equal(mode: BackgroundMode) -> None:
+    dense, sparse = engines(mode)
+    chosen = torch.tensor([5, 80, 3, 44, 45, 100])
+    expected, accuracy = dense.redraw(chosen, chosen)
+    found, found_accuracy = sparse.redraw(chosen, chosen)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-9)
+    assert found_accuracy.item() == pytest.approx(accuracy.item(), abs=1e-6)
+    expected.backward()
+    found.backward()
+    assert_same_gradients(dense.model, sparse.model)
+
+
+def test_the_warm_start_s_loss_is_equal() -> None:
+    dense, sparse = engines(BackgroundMode.POSITIONAL)
+    chosen = torch.tensor([5, 80, 3])
+    shown = dense.images[chosen][:, 0] > 1
+    centres = torch.stack([picture.nonzero().double().mean(dim=0).flip(0) + 0.5 for picture in shown]).unsqueeze(1)
+    expected, found = (engine.look(chosen, centres, 0.5) for engine in (dense, sparse))
+    assert found.item() == pytest.approx(expected.item(), abs=1e-9)
+
+
+def test_batch_norm_settles_to_the_same_statistics() -> None:
+    dense, sparse = engines(BackgroundMode.POSITIONAL)
+    for engine in (dense, sparse):
+        settle_batch_norm(engine, dense.images, batch_size=50)
+    for (name, expected), found in zip(dense.model.named_buffers(), sparse.model.buffers(), strict=True):
+        assert (expected - found).abs().max() < 1e-9, name
+
+
+def test_noise_below_its_level_is_background() -> None:
+    model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6))
+    images = pictures().float()
+    noisy = images + 0.01 * (torch.rand(images.shape, generator=torch.Generator().manual_seed(1)) - 0.5)
+    assert Scene.of(noisy, model).share > 0.9
+    quiet = Scene.of(noisy, model, noise=0.02)
+    assert quiet.share < 0.25
+    assert (quiet.images - noisy).abs().max() <= 0.02
+
+
+def test_the_sparse_engine_is_chosen_only_where_it_pays_and_dense_can_be_asked_for() -> None:
+    images = torch.from_numpy(Squares(object_size=5, padding=8, image_size=40).train().images)
+    model = Autoencoder(NetworkConfig(40, 40, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6))
+    assert isinstance(choose_engine(model, images), SparseEngine)
+    assert isinstance(choose_engine(model, images, dense=True), DenseEngine)
+    assert isinstance(choose_engine(model, torch.rand(20, 1, 40, 40)), DenseEngine)
+    nearby = Autoencoder(
+        NetworkConfig(40, 40, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=BackgroundMode.NEARBY)
+    )
+    assert isinstance(choose_engine(nearby, images), DenseEngine)
