@@ -26,12 +26,12 @@ def test_a_design_meets_its_target_or_says_what_can_be_met(smallest: float, exte
         network = design(sizes, target)
     except InputError as error:
         reachable = float(str(error).split("smallest reachable bound is ")[1].split(" px")[0])
-        assert reachable > target
+        assert reachable >= target - 1e-4  # the message has six digits
         assert design(sizes, reachable + 1e-3).bound.bound <= reachable + 1e-3
         return
     guaranteed = error_bound(network.encoder_rf, network.decoder_rf, sizes, CompactSupport(network.support))
     assert guaranteed.deterministic
-    assert network.bound.bound == guaranteed.bound <= target
+    assert network.bound.bound == guaranteed.bound <= target + 1e-9
     assert max(network.bound_per_size.values()) <= network.bound.bound + 1e-9
 
 

@@ -9,6 +9,7 @@ from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD, filters_for
 
 PAPER_SIGMA = 0.8  # what the paper trains with
 SMALLEST_SIGMA = 0.5  # below it the next pixel's share of the Gaussian, and with it the gradient, all but vanishes
+ROUNDING = 1e-9  # px
 SUPPORT_SIGMAS = 4  # the paper's decoders used the Gaussian out to 4 sigma (sec. 5.1): cut it there, for certain
 
 
@@ -68,7 +69,7 @@ def design(sizes: SizeRange, target: float | None = None, sigma: float | None = 
     for width in _descending(widest, narrowest):
         for encoder_rf in range(comfortable_encoder, 0, -2):
             chosen = _network(encoder_rf, decoder_rf, width, sizes)
-            if chosen.bound.bound <= target:
+            if chosen.bound.bound <= target + ROUNDING:
                 if encoder_rf == comfortable_encoder:
                     return _explained(chosen, f"the encoder sees about one object ({encoder_rf} px)")
                 return _explained(chosen, f"the encoder is as large as the target allows ({encoder_rf} px)")
