@@ -1,13 +1,16 @@
 """The commands, as a person types them."""
 
+import csv
 import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from withinpx.cli import main
+from withinpx.data.squares import Squares
 
 TINY_FIT = (
     "fit squares --encoder-rf 3 --decoder-rf 5 --object-size 3 --sigma 0.8 --seed 0 "
@@ -131,6 +134,42 @@ def test_a_mistake_gets_one_line_and_writes_nothing(
 ) -> None:
     out = tmp_path / "out"
     assert words in refusal(capsys, command.replace("OUT", str(out)))
+    assert not out.exists()
+
+
+def test_a_folder_of_images_is_followed_frame_by_frame(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    data = Squares(object_size=5, padding=6, image_size=28).train()
+    for index, image in enumerate(data.images[::3]):
+        Image.fromarray((40 + 200 * image[0]).astype(np.uint8)).save(pictures / f"{index}.png")
+    out = tmp_path / "out"
+    options = "--encoder-rf 5 --decoder-rf 7 --support 3.2 --epochs 60 --device cpu"
+    main(["fit", str(pictures), "--out", str(out), *options.split()])
+    assert "object of about 5 px in" in capsys.readouterr().out
+    with (out / "positions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    found = np.array([[float(row["x"]), float(row["y"])] for row in rows])
+    assert np.abs(found - data.positions[::3]).max() < 0.5
+    assert "not trained on squares" in refusal(capsys, f"evaluate {out}")
+
+
+def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures, out = tmp_path / "pictures", tmp_path / "out"
+    command = f"fit {pictures} --encoder-rf 5 --decoder-rf 7 --device cpu --out {out}"
+    assert "There is no folder" in refusal(capsys, command)
+    pictures.mkdir()
+    assert "holds no images" in refusal(capsys, command)
+    Image.new("L", (6, 20)).save(pictures / "a.png")
+    assert "smaller than the receptive field" in refusal(capsys, command)
+    Image.new("L", (20, 20)).save(pictures / "a.png")
+    assert "Nothing moves" in refusal(capsys, command)
+    Image.new("L", (20, 21)).save(pictures / "b.png")
+    assert "must all be of one size" in refusal(capsys, command)
+    (pictures / "a.png").write_text("not a picture")
+    assert "cannot be read as an image" in refusal(capsys, command)
     assert not out.exists()
 
 

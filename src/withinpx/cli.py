@@ -4,7 +4,7 @@ import json as json_
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -14,6 +14,9 @@ from withinpx import __version__
 from withinpx.errors import InputError
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
 from withinpx.theory import design as design_network
+
+if TYPE_CHECKING:
+    from withinpx.training.fit import FitSettings
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 RecipeName = Literal["warm", "paper"]
@@ -91,10 +94,10 @@ class DesignCommand:
 
 @dataclass(frozen=True)
 class FitCommand:
-    """Train a network on the paper's synthetic squares (app. C.1)."""
+    """Train a network on the paper's synthetic squares (app. C.1), or on a folder of images with one moving object."""
 
-    data: Positional[Literal["squares"]]
-    """What to train on."""
+    data: Positional[str]
+    """`squares`, or a folder of images."""
     out: Path
     """A new folder for the detector, its log and its checkpoints."""
     encoder_rf: int = 9
@@ -102,7 +105,7 @@ class FitCommand:
     decoder_rf: int = 25
     """Receptive field of the decoder, px."""
     object_size: int = 9
-    """Side of the square, px."""
+    """Side of the square, px (squares)."""
     sigma: float = 0.8
     """Width of the rendered Gaussian, px."""
     support: float | None = None
@@ -110,7 +113,7 @@ class FitCommand:
     background: Literal["positional", "layered"] = "positional"
     """What the decoder knows beside the position."""
     image_size: int = 80
-    """Side of the pictures, px."""
+    """Side of the pictures, px (squares)."""
     seed: int = 0
     """Of the weights and of the order of the pictures."""
     recipe: RecipeName = "warm"
@@ -120,6 +123,8 @@ class FitCommand:
     """Fewer or more epochs than the recipe's."""
     device: Device = "auto"
     """Where to train."""
+    dense: bool = False
+    """Compute everywhere, even where nothing changes."""
     fast: bool = False
     """On CUDA: compiled, and captured as one graph."""
     bfloat16: bool = False
@@ -131,14 +136,22 @@ class FitCommand:
 
     def run(self) -> None:
         """Train, with a live bar."""
-        from withinpx.experiments.run_folder import train_in_folder  # noqa: PLC0415  (torch takes seconds to import)
-        from withinpx.experiments.synthetic import SquaresRun  # noqa: PLC0415
-        from withinpx.model import BackgroundMode  # noqa: PLC0415
-        from withinpx.training.device import choose_device  # noqa: PLC0415
+        from withinpx.training.device import choose_device  # noqa: PLC0415  (torch takes seconds to import)
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
         from withinpx.training.progress import ProgressBar, TensorBoard  # noqa: PLC0415
+
+        with ProgressBar() as bar:
+            watchers = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
+            device = choose_device(self.device)
+            settings = FitSettings(device, self.fast, self.bfloat16, self.dense, watchers=watchers)
+            said = self._squares(settings) if self.data == "squares" else self._images(settings)
+        print(said)
+
+    def _squares(self, settings: "FitSettings") -> str:
+        from withinpx.experiments.run_folder import train_in_folder  # noqa: PLC0415
+        from withinpx.experiments.synthetic import SquaresRun  # noqa: PLC0415
+        from withinpx.model import BackgroundMode  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
-        from withinpx.training.watcher import Watcher  # noqa: PLC0415
 
         run = SquaresRun(
             encoder_rf=self.encoder_rf,
@@ -151,11 +164,32 @@ class FitCommand:
             seed=self.seed,
             recipe=named_recipe(self.recipe, self.epochs),
         )
-        with ProgressBar() as bar:
-            watchers: tuple[Watcher, ...] = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
-            settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16, watchers=watchers)
-            train_in_folder(run, self.out, settings, self.resume)
-        print(f"Trained into {self.out}. How far off is it?  withinpx evaluate {self.out}")
+        train_in_folder(run, self.out, settings, self.resume)
+        return f"Trained into {self.out}. How far off is it?  withinpx evaluate {self.out}"
+
+    def _images(self, settings: "FitSettings") -> str:
+        from withinpx.data.images import read_images  # noqa: PLC0415
+        from withinpx.model import BackgroundMode, NetworkConfig  # noqa: PLC0415
+        from withinpx.tracking.clip_detector import POSITIONS, ClipRun, fit_clip  # noqa: PLC0415
+        from withinpx.training.recipe import named_recipe  # noqa: PLC0415
+
+        clip = read_images(Path(self.data))
+        network = NetworkConfig(
+            clip.height,
+            clip.width,
+            self.encoder_rf,
+            self.decoder_rf,
+            self.sigma,
+            support=self.support,
+            colours=clip.colours,
+            background=BackgroundMode(self.background),
+        )
+        run = ClipRun(network, named_recipe(self.recipe, self.epochs), self.seed)
+        found = fit_clip(clip, run, self.out, settings, self.resume)
+        return (
+            f"Found an object of about {found.object_size:g} px in {len(clip)} pictures: {self.out / POSITIONS}. "
+            f"Not certified: nothing has checked yet that every picture is redrawn right."
+        )
 
 
 @dataclass(frozen=True)

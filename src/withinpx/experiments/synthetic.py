@@ -98,10 +98,10 @@ def evaluate(model: Autoencoder, run: SquaresRun) -> Evaluation:
         reconstruction = model(batch)
         positions.append(reconstruction.positions[:, 0])
         right.append(right_pixels(reconstruction.images, batch))
-    accuracy = torch.cat(right).double().mean().item()
-    offsets = torch.cat(positions).double().cpu() - torch.from_numpy(test.positions)
+    accuracy = torch.cat(right).cpu().double().mean().item()
+    offsets = torch.cat(positions).cpu().double() - torch.from_numpy(test.positions)
     sample = torch.from_numpy(training.images[:: max(1, len(training) // EVALUATION_BATCH)]).to(device)
-    shift = measured_shift(model, sample)[0].double().cpu()
+    shift = measured_shift(model, sample)[0].cpu().double()
     bound = run.bound
     error = offsets.abs().max().item()
     return Evaluation(

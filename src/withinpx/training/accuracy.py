@@ -4,14 +4,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 ACCEPTED_ACCURACY = 0.999  # a square of 7 x 7 px is 0.8 % of an 80 x 80 picture: black alone would be 99.2 % right
-TOLERANCE = 0.5  # half of the contrast between black and white
+TOLERANCE = 0.5  # half of the contrast between black and white; of any contrast, see half_contrast
 
 
 def reconstruction_accuracy(
     drawn: Float[Tensor, "b c h w"], images: Float[Tensor, "b c h w"], tolerance: float = TOLERANCE
 ) -> float:
     """The share of pixels drawn right, from 0 to 1: those whose every colour is less than ``tolerance`` off."""
-    return right_pixels(drawn, images, tolerance).double().mean().item()
+    return right_pixels(drawn, images, tolerance).cpu().double().mean().item()
 
 
 def right_pixels(

@@ -10,12 +10,36 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from withinpx.errors import InputError
-from withinpx.files import write_atomically, write_json
+from withinpx.files import new_folder, write_atomically, write_json
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 
 WEIGHTS = "model.safetensors"
 DESCRIPTION = "detector.json"
+ASKED = "run.json"
+
+
+def begin_run(folder: Path, asked: dict[str, Any], resume: bool) -> bool:
+    """Make the folder of a training and note what was asked, or check that the one there was asked the same.
+
+    The answer is whether its detector is finished already.
+    """
+    if not resume:
+        write_json(new_folder(folder) / ASKED, asked)
+    elif read_asked(folder) != json.loads(json.dumps(asked)):
+        raise InputError(f"{folder} was started with other settings ({folder / ASKED}): resume with the same ones.")
+    return (folder / DESCRIPTION).exists()
+
+
+def read_asked(folder: Path) -> dict[str, Any]:
+    """What was asked of the training in this folder."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    try:
+        asked: dict[str, Any] = json.loads((folder / ASKED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{folder} holds no training ({ASKED} is missing or broken).") from None
+    return asked
 
 
 def save_detector(folder: Path, model: Autoencoder, about: dict[str, Any]) -> None:

@@ -25,12 +25,17 @@ def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
     return images.median(dim=0).values
 
 
+def check_something_moves(images: Float[Tensor, "b c h w"]) -> None:
+    """Assumption 2 of thm 4.1 in its simplest form: an object that never moves is background."""
+    if (images == images[0]).all():
+        raise InputError("Nothing moves: all pictures are the same.")
+
+
 def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> Float[Tensor, "b 2"]:
     """The mean (x, y) of the pixels that differ from the median picture by more than ``threshold`` of the most."""
+    check_something_moves(images)
     difference = (images - median_picture(images)).abs().amax(dim=1)
     most = difference.amax()
-    if most == 0:
-        raise InputError("Nothing moves: all pictures are the same.")
     moving = (difference > threshold * most).to(images.dtype)
     area = moving.sum(dim=(-2, -1)).clamp(min=1)
     x = moving.sum(dim=-2) @ pixel_centres(images.shape[-1], images) / area

@@ -10,7 +10,7 @@ from withinpx.model.background import BackgroundMode
 from withinpx.model.render import render
 from withinpx.model.sparse import gaussians_in, sparse_decode, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
-from withinpx.training.scene import Scene
+from withinpx.training.scene import Scene, noise_level
 
 SPARSE_SHARE = 0.25  # of the pixels changed at most; with more, windows do not pay
 
@@ -19,6 +19,7 @@ class Engine(Protocol):
     """What training asks of a network and its pictures."""
 
     model: Autoencoder
+    tolerance: float  # a pixel less than this off is redrawn right
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
@@ -30,12 +31,12 @@ class Engine(Protocol):
 class DenseEngine:
     """Everywhere."""
 
-    def __init__(self, model: Autoencoder, images: Tensor) -> None:
-        self.model, self.images = model, images
+    def __init__(self, model: Autoencoder, images: Tensor, tolerance: float = TOLERANCE) -> None:
+        self.model, self.images, self.tolerance = model, images, tolerance
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
-        return redraw(self.model, self.images[chosen], self.nearby(nearby))
+        return redraw(self.model, self.images[chosen], self.nearby(nearby), self.tolerance)
 
     def nearby(self, nearby: Tensor) -> Tensor | None:
         """The nearby frames, if the decoder looks at any."""
@@ -49,17 +50,17 @@ class DenseEngine:
         return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
 
 
-def redraw(model: Autoencoder, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
+def redraw(model: Autoencoder, batch: Tensor, nearby: Tensor | None, tolerance: float) -> tuple[Tensor, Tensor]:
     """Loss and accuracy of the reconstruction of a batch."""
     drawn = model(batch, nearby).images.to(batch.dtype)  # from bfloat16, under autocast
-    return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch).float().mean()
+    return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch, tolerance).float().mean()
 
 
 class SparseEngine:
     """Only where something changed: equal to rounding (model/sparse.py)."""
 
-    def __init__(self, model: Autoencoder, scene: Scene) -> None:
-        self.model, self.scene = model, scene
+    def __init__(self, model: Autoencoder, scene: Scene, tolerance: float = TOLERANCE) -> None:
+        self.model, self.scene, self.tolerance = model, scene, tolerance
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
@@ -67,7 +68,7 @@ class SparseEngine:
         positions, _ = sparse_softargmax(scene.heatmaps(self.model), self.model.config.temperature)
         drawn = sparse_decode(self.model, positions)
         loss = scene.compare(drawn, lambda one, other: (one - other) ** 2) / scene.images.numel()
-        wrong = scene.compare(drawn.detach(), _wrong)
+        wrong = scene.compare(drawn.detach(), self._wrong)
         return loss, 1 - wrong / scene.images[:, 0].numel()
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
@@ -82,15 +83,22 @@ class SparseEngine:
             agreement = agreement.index_add(0, patch.windows.picture, agreed)
         return (log_mass - agreement / weight).mean()
 
+    def _wrong(self, drawn: Tensor, shown: Tensor) -> Tensor:
+        return (~right_pixels(drawn, shown.expand_as(drawn), self.tolerance)).unsqueeze(1).to(drawn.dtype)
+
 
 def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> Engine:
     """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
+    tolerance = half_contrast(images)
     if not dense and images.device.type == "cpu" and model.config.background is not BackgroundMode.NEARBY:
-        scene = Scene.of(images, model)
-        if scene.share <= SPARSE_SHARE:
-            return SparseEngine(model, scene)
-    return DenseEngine(model, images)
+        noise = noise_level(images)
+        if noise < tolerance:  # or nothing stands out from a background that is not static
+            scene = Scene.of(images, model, noise)
+            if scene.share <= SPARSE_SHARE:
+                return SparseEngine(model, scene, tolerance)
+    return DenseEngine(model, images, tolerance)
 
 
-def _wrong(drawn: Tensor, shown: Tensor) -> Tensor:
-    return ((drawn - shown).abs() >= TOLERANCE).any(dim=1, keepdim=True).to(drawn.dtype)
+def half_contrast(images: Tensor) -> float:
+    """Half of the most that a pixel ever differs from the median picture: the tolerance of what counts as redrawn."""
+    return (images - images.median(dim=0).values).abs().amax().item() / 2

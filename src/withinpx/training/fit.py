@@ -55,7 +55,7 @@ def fit(
         model.background.still.copy_(median_picture(images))
     engine = choose_engine(model, images, settings.dense)
     if settings.fast and on_cuda:
-        step = fast_step(DenseEngine(model, images), optimiser, settings.bfloat16)
+        step = fast_step(DenseEngine(model, images, engine.tolerance), optimiser, settings.bfloat16)
     else:
         step = plain_step(engine, optimiser)
     log = Log(settings.folder, done)

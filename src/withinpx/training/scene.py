@@ -80,3 +80,12 @@ class Scene:
             more = measure(patch.values, shown) - measure(base, shown)
             total = total + masked(more, patch.windows, size).sum()
         return total
+
+
+def noise_level(images: Float[Tensor, "b c h w"]) -> float:
+    """What a pixel of the background may differ from the median picture by: six robust standard deviations.
+
+    Zero for drawn pictures, where most pixels never change at all.
+    """
+    differences = (images - images.median(dim=0).values).abs()
+    return 6 * 1.4826 * differences.median().item()

@@ -30,7 +30,7 @@ def fast_step(engine: DenseEngine, optimiser: Optimizer, bfloat16: bool) -> Step
 
     def on_batch(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
         with torch.autocast("cuda", torch.bfloat16, enabled=bfloat16):
-            loss, accuracy = redraw(compiled, batch, nearby)
+            loss, accuracy = redraw(compiled, batch, nearby, engine.tolerance)
         return _learn(loss, accuracy, optimiser)
 
     captured = CapturedStep(on_batch)

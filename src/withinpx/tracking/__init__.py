@@ -1,0 +1,1 @@
+"""From a trained network to positions in the pictures of a clip."""
