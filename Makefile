@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format clean
+.PHONY: demo test check bench format clean
 
 demo: $(READY)  ## find a moving square without labels, and say how far off it can be
 	$(BIN)/withinpx demo
@@ -16,6 +16,9 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(READY)  ## ratios measured in one run
+	$(BIN)/python benchmarks/training_step.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
