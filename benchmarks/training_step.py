@@ -32,28 +32,29 @@ def median_seconds(run: Callable[[], object], times: int) -> float:
     return statistics.median(taken)
 
 
-def new_model(run: SquaresRun) -> Autoencoder:
-    """The same weights every time."""
+def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: str) -> tuple[float, float]:
+    """The loss of the first step, and the seconds a step takes."""
     torch.manual_seed(0)
-    return Autoencoder(run.network).to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+    model = Autoencoder(run.network)
+    if kind == "channels-last":
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    engine: Engine = SparseEngine(model, Scene.of(images, model)) if kind == "sparse" else DenseEngine(model, images)
+    loss = engine.redraw(chosen, chosen)[0].item()
+    step = plain_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3))
+    return loss, median_seconds(lambda: step(chosen, chosen), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
 
 
 def main() -> None:
     """Print one line per setting."""
-    print("encoder RF, decoder RF, object | loss dense | loss sparse | dense step / sparse step")
+    print("encoder RF, decoder RF, object | loss dense | loss sparse | dense / sparse | channels-last dense / sparse")
     for encoder_rf, decoder_rf, object_size in SETTINGS:
         run = SquaresRun(encoder_rf, decoder_rf, object_size)
         images = torch.from_numpy(run.data.train().images)
         chosen = torch.arange(0, len(images), len(images) // 128)[:128]
-        losses, seconds = [], []
-        for sparse, steps in ((False, DENSE_STEPS), (True, SPARSE_STEPS)):
-            model = new_model(run)
-            engine: Engine = SparseEngine(model, Scene.of(images, model)) if sparse else DenseEngine(model, images)
-            losses.append(engine.redraw(chosen, chosen)[0].item())
-            step = plain_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3))
-            seconds.append(median_seconds(lambda step=step, chosen=chosen: step(chosen, chosen), steps))  # type: ignore[misc]
+        kinds = ("dense", "channels-last", "sparse")
+        (dense, slow), (_, slower), (sparse, fast) = (measured(run, images, chosen, kind) for kind in kinds)
         sizes = f"{encoder_rf}, {decoder_rf}, {object_size}"
-        print(f"{sizes} | {losses[0]:.6f} | {losses[1]:.6f} | {seconds[0] / seconds[1]:.1f}", flush=True)
+        print(f"{sizes} | {dense:.6f} | {sparse:.6f} | {slow / fast:.1f} | {slower / fast:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from withinpx.training.discover import median_picture, moving_centres, warm_star
 from withinpx.training.engine import DenseEngine, Engine, choose_engine
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import WARM, Recipe
-from withinpx.training.step import fast_step, plain_step
+from withinpx.training.step import Step, fast_step, plain_step
 from withinpx.training.watcher import Watcher
 
 CPU = torch.device("cpu")
@@ -46,26 +46,14 @@ def fit(
     model: Autoencoder, images: Tensor, recipe: Recipe = WARM, seed: int = 0, settings: FitSettings = DEFAULTS
 ) -> Autoencoder:
     """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
-    model = model.to(settings.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    images = images.to(settings.device)
-    on_cuda = settings.device.type == "cuda"
-    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
+    model, images = placed(model, images, settings.device)
+    optimiser = adam(model, recipe, settings.device)
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
-    if isinstance(model.background, LayeredBackground):
-        model.background.still.copy_(median_picture(images))
-    engine = choose_engine(model, images, settings.dense)
-    if settings.fast and on_cuda:
-        step = fast_step(DenseEngine(model, images, engine.tolerance), optimiser, settings.bfloat16)
-    else:
-        step = plain_step(engine, optimiser)
     log = Log(settings.folder, done)
+    engine = choose_engine(model, images, settings.dense)
+    step = choose_step(engine, images, optimiser, settings)
     if recipe.warm_start_steps and not done:
-        if model.config.objects > 1:
-            raise InputError("The warm start knows one object only: train several with recipe paper.")
-        centres = moving_centres(images).unsqueeze(1)
-        for number in warm_start(engine, centres, recipe.warm_start_steps, seed):
-            for watcher in settings.watchers:
-                watcher.warm_start(number, recipe)
+        look_where_things_move(engine, images, recipe, seed, settings.watchers)
     saved = time.monotonic()
 
     model.train()
@@ -87,6 +75,41 @@ def fit(
             break
     settle_batch_norm(engine, images, recipe.batch_size)
     return model.eval()
+
+
+def placed(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Autoencoder, Tensor]:
+    """The network and the pictures on the device; a layered network is told the background."""
+    model, images = model.to(device), images.to(device)
+    if device.type == "cuda":  # on a CPU, batch-norm's statistics are off by some 1e-3 in this format (torch 2.13)
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if isinstance(model.background, LayeredBackground):
+        model.background.still.copy_(median_picture(images))
+    return model, images
+
+
+def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.optim.Adam:
+    """App. C.1's optimiser; on CUDA in a form that can be captured."""
+    on_cuda = device.type == "cuda"
+    return torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
+
+
+def choose_step(engine: Engine, images: Tensor, optimiser: torch.optim.Adam, settings: FitSettings) -> Step:
+    """The plain step, or the fast one if it was asked for and there is a CUDA device."""
+    if settings.fast and settings.device.type == "cuda":
+        return fast_step(DenseEngine(engine.model, images, engine.tolerance), optimiser, settings.bfloat16)
+    return plain_step(engine, optimiser)
+
+
+def look_where_things_move(
+    engine: Engine, images: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]
+) -> None:
+    """The warm start of a recipe that has one."""
+    if engine.model.config.objects > 1:
+        raise InputError("The warm start knows one object only: train several with recipe paper.")
+    centres = moving_centres(images).unsqueeze(1)
+    for number in warm_start(engine, centres, recipe.warm_start_steps, seed):
+        for watcher in watchers:
+            watcher.warm_start(number, recipe)
 
 
 def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
