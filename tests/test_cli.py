@@ -181,6 +181,8 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.C
     (tmp_path / "file").write_text("in the way")
     assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'file' / 'run'}")
     assert "cannot be" in refusal(capsys, f"reproduce fig3 --out {tmp_path / 'file' / 'figures'}")
+    assert "cannot be" in refusal(capsys, f"reproduce central --out {tmp_path / 'file' / 'table'}")
+    assert "cannot be" in refusal(capsys, f"demo --out {tmp_path / 'file' / 'demo'}")
     if os.geteuid():  # root may write everywhere
         tmp_path.chmod(0o500)
         assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'run'}")

@@ -261,7 +261,7 @@ class ReproduceCommand:
 
 @dataclass(frozen=True)
 class DemoCommand:
-    """Find a moving square without labels, in about a minute on a laptop, and say how far off it can be."""
+    """Find a moving square without labels, in half a minute on a laptop, and say how far off it can be."""
 
     out: Path = Path("demo")
     """Where the picture goes."""
@@ -300,6 +300,9 @@ def main(arguments: list[str] | None = None) -> None:
     except InputError as error:
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"withinpx: {error}", markup=False)
         sys.exit(2)
+    except OSError as error:  # a full disk, a file taken away: not the user's mistake, but theirs to mend
+        print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("withinpx: stopped; a training goes on with --resume.", file=sys.stderr)
         sys.exit(130)

@@ -25,10 +25,15 @@ def write_json(path: Path, value: Any) -> None:
 
 def new_folder(path: Path) -> Path:
     """Make a folder that was not there; never write into one that was."""
+    if path.exists():
+        raise InputError(f"The output folder {path} exists already: name another, nothing was overwritten.")
+    return folder_for(path)
+
+
+def folder_for(path: Path) -> Path:
+    """A folder that can be written to, made if it is not there."""
     try:
-        path.mkdir(parents=True)
-    except FileExistsError:
-        raise InputError(f"The output folder {path} exists already: name another, nothing was overwritten.") from None
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"The output folder {path} cannot be made: {error.strerror}.") from None
     if not os.access(path, os.W_OK):

@@ -14,7 +14,7 @@ from withinpx import __version__
 from withinpx.experiments.plots import RUNS, TRUTH, bound_box, figure
 from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
 from withinpx.experiments.table import RunTable
-from withinpx.files import write_json
+from withinpx.files import folder_for, write_json
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
 
@@ -31,8 +31,7 @@ def run_central(
 ) -> list[dict[str, Any]]:
     """Train what the table in ``folder`` does not have yet, all epochs; the answer is one summary per setting."""
     recipe = replace(recipe, stop_when_learned=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    table = RunTable(folder / "runs.csv", KEY)
+    table = RunTable(folder_for(folder) / "runs.csv", KEY)
     for setting in SETTINGS:
         for run in (replace(setting, seed=seed, recipe=recipe) for seed in range(seeds)):
             if _key(run, settings) not in table:

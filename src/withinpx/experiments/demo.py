@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, bound_box, figure
 from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
+from withinpx.files import folder_for
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import softmax_map
 from withinpx.training.fit import FitSettings
@@ -29,6 +30,7 @@ DEMO = SquaresRun(
 
 def run_demo(folder: Path, run: SquaresRun = DEMO) -> Evaluation:
     """Train, draw ``demo.png``, and say in one sentence what was found."""
+    folder_for(folder)
     count = len(run.data.train())
     print(f"Training on {count} pictures of a moving {run.object_size} px square. Nobody says where it is.")
     with ProgressBar() as bar:

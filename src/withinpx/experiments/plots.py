@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from withinpx.errors import InputError
+from withinpx.files import folder_for
 
 THEORY = "#1f5fa8"
 RUNS = "#c8352b"
@@ -37,12 +37,9 @@ def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tu
     """A row of panels that becomes the file ``path``."""
     with plt.rc_context(STYLE):
         fig, axes = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
-        yield fig, list(axes[0])
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fig.savefig(path)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+            yield fig, list(axes[0])
+            fig.savefig(folder_for(path.parent) / path.name)
         finally:
             plt.close(fig)
 
