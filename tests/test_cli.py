@@ -4,7 +4,9 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import Any
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
@@ -154,12 +156,35 @@ def test_a_folder_of_images_is_followed_frame_by_frame(tmp_path: Path, capsys: p
     assert "not trained on squares" in refusal(capsys, f"evaluate {out}")
 
 
+def test_a_part_of_a_video_is_told_in_the_video_s_own_pixels(tmp_path: Path) -> None:
+    path, truth = tmp_path / "clip.mkv", []
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 90, 80, "gray"
+        for index in range(40):
+            x, y = 14 + 6 * (index % 7), 16 + 7 * (index // 7)
+            picture = np.full((80, 90), 30, np.uint8)
+            picture[y : y + 10, x : x + 10] = 220
+            truth.append([x + 5, y + 5])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="gray")))
+        container.mux(stream.encode())
+    options = (
+        "--crop 2 4 80 70 --scale 0.5 --every 2 --encoder-rf 5 --decoder-rf 7 --support 3.2 --epochs 120 --device cpu"
+    )
+    main(["fit", str(path), "--out", str(tmp_path / "out"), *options.split()])
+    with (tmp_path / "out" / "positions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["time_s"]) for row in rows] == pytest.approx([index / 25 for index in range(0, 40, 2)], abs=1e-3)
+    found = np.array([[float(row["x"]), float(row["y"])] for row in rows])
+    assert np.abs(found - np.array(truth[::2])).max() < 1
+
+
 def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pictures, out = tmp_path / "pictures", tmp_path / "out"
     command = f"fit {pictures} --encoder-rf 5 --decoder-rf 7 --device cpu --out {out}"
-    assert "There is no folder" in refusal(capsys, command)
+    assert "There is no file or folder" in refusal(capsys, command)
     pictures.mkdir()
     assert "holds no images" in refusal(capsys, command)
     Image.new("L", (6, 20)).save(pictures / "a.png")

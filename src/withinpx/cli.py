@@ -94,10 +94,10 @@ class DesignCommand:
 
 @dataclass(frozen=True)
 class FitCommand:
-    """Train a network on the paper's synthetic squares (app. C.1), or on a folder of images with one moving object."""
+    """Train on the paper's synthetic squares (app. C.1), or on a video or folder of images of one moving object."""
 
     data: Positional[str]
-    """`squares`, or a folder of images."""
+    """`squares`, a video file, or a folder of images."""
     out: Path
     """A new folder for the detector, its log and its checkpoints."""
     encoder_rf: int = 9
@@ -129,6 +129,16 @@ class FitCommand:
     """On CUDA: compiled, and captured as one graph."""
     bfloat16: bool = False
     """With --fast: convolutions in bfloat16."""
+    start: float | None = None
+    """Leave out what comes before this time, s (videos, images)."""
+    end: float | None = None
+    """Leave out what comes after this time, s (videos, images)."""
+    every: int = 1
+    """Keep one frame of this many (videos, images)."""
+    crop: tuple[int, int, int, int] | None = None
+    """Keep this part of the picture: left, top, width, height, px (videos, images)."""
+    scale: float = 1.0
+    """Work at this scale; positions are still those of the recording (videos, images)."""
     resume: bool = False
     """Go on with an interrupted run in --out."""
     tensorboard: bool = False
@@ -144,7 +154,7 @@ class FitCommand:
             watchers = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
             device = choose_device(self.device)
             settings = FitSettings(device, self.fast, self.bfloat16, self.dense, watchers=watchers)
-            said = self._squares(settings) if self.data == "squares" else self._images(settings)
+            said = self._squares(settings) if self.data == "squares" else self._clip(settings)
         print(said)
 
     def _squares(self, settings: "FitSettings") -> str:
@@ -167,13 +177,16 @@ class FitCommand:
         train_in_folder(run, self.out, settings, self.resume)
         return f"Trained into {self.out}. How far off is it?  withinpx evaluate {self.out}"
 
-    def _images(self, settings: "FitSettings") -> str:
-        from withinpx.data.images import read_images  # noqa: PLC0415
+    def _clip(self, settings: "FitSettings") -> str:
+        from withinpx.data.reading import read_clip  # noqa: PLC0415
+        from withinpx.data.selection import Selection  # noqa: PLC0415
         from withinpx.model import BackgroundMode, NetworkConfig  # noqa: PLC0415
         from withinpx.tracking.clip_detector import POSITIONS, ClipRun, fit_clip  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        clip = read_images(Path(self.data))
+        clip = read_clip(Path(self.data), Selection(self.start, self.end, self.every, self.crop, self.scale))
+        for stretch in clip.lost:
+            print(f"withinpx: {clip.source}: {stretch}", file=sys.stderr)
         network = NetworkConfig(
             clip.height,
             clip.width,
@@ -187,7 +200,8 @@ class FitCommand:
         run = ClipRun(network, named_recipe(self.recipe, self.epochs), self.seed)
         found = fit_clip(clip, run, self.out, settings, self.resume)
         return (
-            f"Found an object of about {found.object_size:g} px in {len(clip)} pictures: {self.out / POSITIONS}. "
+            f"Found an object of about {found.object_size / clip.selection.scale:g} px in {len(clip)} pictures: "
+            f"{self.out / POSITIONS}. "
             f"Not certified: nothing has checked yet that every picture is redrawn right."
         )
 

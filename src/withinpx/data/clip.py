@@ -1,11 +1,12 @@
 """A Clip: pictures in the order they were taken. Everything in this room yields one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 
 
@@ -16,6 +17,8 @@ class Clip:
     frames: NDArray[np.uint8]  # (frames, height, width, colours), colours 1 or 3
     times_s: NDArray[np.float64]  # (frames,), when each was taken
     source: str  # where they came from, for messages
+    selection: Selection = field(default_factory=Selection)  # which part of the recording this is
+    lost: tuple[str, ...] = ()  # what could not be decoded, one sentence a stretch
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 4 or len(self.frames) == 0 or self.colours not in (1, 3):

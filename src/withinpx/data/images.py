@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from withinpx.data.clip import Clip
+from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 
+EVERYTHING = Selection()
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"})
 
 
-def read_images(folder: Path, frame_rate: float = 1.0) -> Clip:
+def read_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Clip:
     """All images of a folder; frame_2 comes before frame_10. Without a clock, one every 1 / ``frame_rate`` seconds."""
     paths = image_paths(folder)
     frames = [_read(path) for path in paths]
@@ -25,7 +27,12 @@ def read_images(folder: Path, frame_rate: float = 1.0) -> Clip:
                 f"{path.name} is {_words(frame)} and {paths[0].name} is {_words(frames[0])}: "
                 f"the images of {folder} must all be of one size."
             )
-    return Clip(np.stack(frames), np.arange(len(frames)) / frame_rate, str(folder))
+    times = np.arange(len(frames)) / frame_rate
+    stretch = [index for index, time_s in enumerate(times) if not selection.is_before(time_s)]
+    kept = [index for place, index in enumerate(stretch) if selection.wants(place, times[index])]
+    if not kept:
+        raise InputError(f"{folder} has no image in the stretch asked for.")
+    return Clip(np.stack([selection.of(frames[index]) for index in kept]), times[kept], str(folder), selection)
 
 
 def image_paths(folder: Path) -> list[Path]:

@@ -50,7 +50,7 @@ def fit_clip(clip: Clip, run: ClipRun, folder: Path, settings: FitSettings, resu
     """Train into a folder, or go on with one that was interrupted; write the detector and ``positions.csv``."""
     images = torch.from_numpy(clip.images)
     check_something_moves(images)
-    if begin_run(folder, {"data": clip.source, **asdict(run)}, resume):
+    if begin_run(folder, {"data": clip.source, "selection": asdict(clip.selection), **asdict(run)}, resume):
         model, _ = load_detector(folder)
     else:
         torch.manual_seed(run.seed)
@@ -62,12 +62,13 @@ def fit_clip(clip: Clip, run: ClipRun, folder: Path, settings: FitSettings, resu
 
 
 def write_positions(path: Path, clip: Clip, found: Found) -> None:
-    """One line per frame: the calibrated position and the raw one."""
+    """One line per frame: the calibrated position and the raw one, in the recording's own pixels."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["frame", "time_s", "x", "y", "z_x", "z_y"])
-    for frame, (time_s, position, z) in enumerate(zip(clip.times_s, found.positions, found.raw, strict=True)):
-        writer.writerow([frame, f"{time_s:.6f}", *(f"{value:.4f}" for value in [*position.tolist(), *z.tolist()])])
+    calibrated, raw = (clip.selection.in_recording(each.numpy()) for each in (found.positions, found.raw))
+    for frame, (time_s, position, z) in enumerate(zip(clip.times_s, calibrated, raw, strict=True)):
+        writer.writerow([frame, f"{time_s:.6f}", *(f"{value:.4f}" for value in [*position, *z])])
     write_atomically(path, text.getvalue().encode())
 
 
