@@ -35,7 +35,7 @@ def test_a_design_meets_its_target_or_says_what_can_be_met(smallest: float, exte
     assert max(network.bound_per_size.values()) <= network.bound.bound + 1e-9
 
 
-def test_the_issue_of_six_to_ten_pixels_within_six() -> None:
+def test_six_to_ten_pixels_within_six() -> None:
     network = design(SizeRange(6, 10), target=6)
     assert network.decoder_rf == 11  # the smallest odd one that holds 10 px
     assert network.bound.bound <= 6
