@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from withinpx.data import video
 from withinpx.data.clip import Clip
@@ -93,6 +94,23 @@ def test_a_picture_is_turned_upright() -> None:
     frame = SimpleNamespace(format=SimpleNamespace(name="rgb24"), rotation=-90, to_ndarray=lambda format: sideways)
     upright = video._pixels(frame)
     assert upright[..., 0].tolist() == np.rot90(sideways[..., 0], -1).tolist()  # clockwise
+
+
+def test_a_gif_is_a_video_too(tmp_path: Path) -> None:
+    first, *others = (Image.fromarray(frame) for frame in pictures(3))
+    first.save(tmp_path / "a.gif", save_all=True, append_images=others, duration=[100, 100, 300])
+    clip = read_video(tmp_path / "a.gif")
+    assert len(clip) == 3
+    assert clip.times_s.tolist() == pytest.approx([0, 0.1, 0.2], abs=0.02)
+    assert abs(clip.frames[:, 0, 0, 0].astype(int) - [20, 25, 30]).max() <= 3
+
+
+def test_a_picture_size_that_changes_midway_is_said(tmp_path: Path) -> None:
+    with (tmp_path / "a.mjpeg").open("wb") as file:
+        for width in (48, 48, 48, 64, 64):
+            Image.new("RGB", (width, 32), (width, 90, 30)).save(file, format="JPEG")
+    with pytest.raises(InputError, match=r"changes its picture size .* from 48x32 to 64x32 px"):
+        read_video(tmp_path / "a.mjpeg")
 
 
 def test_a_truncated_file_keeps_what_can_be_shown(lossless: Path, tmp_path: Path) -> None:
