@@ -10,7 +10,7 @@ from withinpx.model.autoencoder import Autoencoder
 def test_it_says_where_how_far_off_it_can_be_and_how_far_off_it_was(
     tmp_path: Path, tiny_run: SquaresRun, tiny_model: Autoencoder
 ) -> None:
-    found, seen = evaluate(tiny_model, tiny_run), Seen.of(tiny_model, tiny_run)
+    found, seen = evaluate(tiny_model, tiny_run), Seen(tiny_model, tiny_run)
     said = sentence(seen, found)
     x, y = seen.truth[seen.example]
     assert f"at ({x:.1f}, {y:.1f}) px" in said

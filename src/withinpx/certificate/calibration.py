@@ -5,11 +5,11 @@ everything to the right of it. What the decoder draws shows the constant, withou
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.softargmax import pixel_centres
+from withinpx.model.softargmax import weighted_positions
 
 
 @torch.no_grad()
@@ -28,11 +28,19 @@ def drawn_objects(
 
 def object_centres(drawn: Float[Tensor, "b n h w"], level: float = 0.5) -> Float[Tensor, "b n 2"]:
     """The mean (x, y) of the pixels above ``level`` of each map's peak."""
-    inside = (drawn >= level * drawn.amax(dim=(-2, -1), keepdim=True)).to(drawn.dtype)
-    area = inside.sum(dim=(-2, -1))
-    x = inside.sum(dim=-2) @ pixel_centres(drawn.shape[-1], drawn) / area
-    y = inside.sum(dim=-1) @ pixel_centres(drawn.shape[-2], drawn) / area
-    return torch.stack([x, y], dim=-1)
+    inside = object_pixels(drawn, level).to(drawn.dtype)
+    return weighted_positions(inside) / inside.sum(dim=(-2, -1)).unsqueeze(-1)
+
+
+def object_sizes(drawn: Float[Tensor, "b n h w"], level: float = 0.5) -> Float[Tensor, "b n"]:
+    """The larger side of the box around the pixels above ``level`` of each map's peak, gaps not counted, px."""
+    inside = object_pixels(drawn, level)
+    return torch.maximum(inside.any(dim=-1).sum(dim=-1), inside.any(dim=-2).sum(dim=-1)).to(drawn.dtype)
+
+
+def object_pixels(drawn: Float[Tensor, "b n h w"], level: float) -> Bool[Tensor, "b n h w"]:
+    """Which pixels are the object's."""
+    return drawn >= level * drawn.amax(dim=(-2, -1), keepdim=True)
 
 
 @torch.no_grad()
@@ -41,5 +49,9 @@ def measured_shift(
 ) -> Float[Tensor, "n 2"]:
     """For each object, the centre of what is drawn minus z: the median over the pictures, px. No truth is used."""
     positions = model.encode(images)
-    offsets = object_centres(drawn_objects(model, positions, nearby)) - positions
-    return offsets.quantile(0.5, dim=0)
+    return shift_between(positions, drawn_objects(model, positions, nearby))
+
+
+def shift_between(positions: Float[Tensor, "b n 2"], drawn: Float[Tensor, "b n h w"]) -> Float[Tensor, "n 2"]:
+    """The median over pictures of the centre of what is drawn minus z, px."""
+    return (object_centres(drawn) - positions).quantile(0.5, dim=0)

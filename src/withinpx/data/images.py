@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from withinpx.data.clip import Clip
-from withinpx.data.selection import Selection
+from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
 
-EVERYTHING = Selection()
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"})
 
 
@@ -28,8 +27,8 @@ def read_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EV
                 f"the images of {folder} must all be of one size."
             )
     times = np.arange(len(frames)) / frame_rate
-    stretch = [index for index, time_s in enumerate(times) if not selection.is_before(time_s)]
-    kept = [index for place, index in enumerate(stretch) if selection.wants(place, times[index])]
+    stretch = [i for i, time_s in enumerate(times) if not (selection.is_before(time_s) or selection.is_after(time_s))]
+    kept = [index for place, index in enumerate(stretch) if selection.keeps(place)]
     if not kept:
         raise InputError(f"{folder} has no image in the stretch asked for.")
     return Clip(np.stack([selection.of(frames[index]) for index in kept]), times[kept], str(folder), selection)

@@ -33,9 +33,9 @@ class Selection:
                 f"The crop {' '.join(map(str, self.crop))} is none: give left, top, width and height in px."
             )
 
-    def wants(self, index: int, time_s: float) -> bool:
-        """Is this frame wanted? The index counts the frames from the start of the stretch."""
-        return index % self.every == 0 and not self.is_before(time_s) and not self.is_after(time_s)
+    def keeps(self, place: int) -> bool:
+        """Is this frame of the stretch wanted? The first one has place 0."""
+        return place % self.every == 0
 
     def is_before(self, time_s: float) -> bool:
         """Does this time come before the stretch?"""
@@ -69,3 +69,6 @@ class Selection:
         """Positions (x, y) in the recording's own pixels."""
         left, top = self.crop[:2] if self.crop is not None else (0, 0)
         return np.asarray(positions / self.scale + np.array([left, top]), np.float64)
+
+
+EVERYTHING = Selection()

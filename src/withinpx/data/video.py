@@ -11,10 +11,8 @@ from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
-from withinpx.data.selection import Selection
+from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
-
-EVERYTHING = Selection()
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,14 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: Losses |
         if not container.streams.video:
             raise InputError(f"{path} has no pictures in it (no video stream).")
         size: tuple[int, ...] | None = None
-        index = 0
+        place = 0
         for number, decoded in enumerate(_decoded(container, losses or Losses([]))):
             time_s = _time(decoded, number, container.streams.video[0])
             if selection.is_after(time_s):
                 return
             if selection.is_before(time_s):
                 continue
-            if selection.wants(index, time_s):
+            if selection.keeps(place):
                 pixels = _pixels(decoded)
                 if size is not None and pixels.shape != size:
                     raise InputError(
@@ -74,7 +72,7 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: Losses |
                     )
                 size = pixels.shape
                 yield Frame(selection.of(pixels), time_s)
-            index += 1
+            place += 1
 
 
 def _decoded(container: Any, losses: Losses) -> Iterator[Any]:

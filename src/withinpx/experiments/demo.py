@@ -36,7 +36,7 @@ def run_demo(folder: Path, run: SquaresRun = DEMO) -> Evaluation:
     with ProgressBar() as bar:
         model = train(run, FitSettings(watchers=(bar,)))
     found = evaluate(model, run)
-    seen = Seen.of(model, run)
+    seen = Seen(model, run)
     path = draw(folder / "demo.png", seen, run, found)
     print(sentence(seen, found))
     print(f"See {path}")
@@ -46,20 +46,15 @@ def run_demo(folder: Path, run: SquaresRun = DEMO) -> Evaluation:
 class Seen:
     """What the trained network makes of the test pictures, one of which is the example."""
 
-    def __init__(self, images: NDArray[np.float32], truth: NDArray[np.float64], model: Autoencoder) -> None:
-        self.example = len(images) // 2
+    def __init__(self, model: Autoencoder, run: SquaresRun) -> None:
+        test = run.data.test()
+        self.example = len(test) // 2
         with torch.no_grad():
-            pictures = torch.from_numpy(images)
+            pictures = torch.from_numpy(test.images)
             positions, drawn = model(pictures)
             heat = softmax_map(model.heatmaps(pictures), model.config.temperature)
-        self.images, self.truth, self.positions = images[:, 0], truth, positions[:, 0].double().numpy()
+        self.images, self.truth, self.positions = test.images[:, 0], test.positions, positions[:, 0].double().numpy()
         self.drawn, self.heat = drawn[:, 0].numpy(), heat[:, 0].numpy()
-
-    @classmethod
-    def of(cls, model: Autoencoder, run: SquaresRun) -> "Seen":
-        """The run's test pictures."""
-        test = run.data.test()
-        return cls(test.images, test.positions, model)
 
 
 def sentence(seen: Seen, found: Evaluation) -> str:

@@ -7,11 +7,11 @@ import torch
 
 from withinpx.certificate.calibration import measured_shift
 from withinpx.data.squares import IMAGE_SIZE, Squares
-from withinpx.model.autoencoder import Autoencoder, NetworkConfig
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.model.cnn import CHANNELS
 from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, check_network, error_bound
-from withinpx.training.accuracy import is_accepted, right_pixels
+from withinpx.training.accuracy import is_accepted, reconstruction_accuracy
 from withinpx.training.fit import FitSettings, fit
 from withinpx.training.recipe import PAPER, Recipe
 
@@ -82,9 +82,7 @@ class Evaluation:
 
 def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
     """A new network from the run's seed, trained."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(run.seed)
-        model = Autoencoder(run.network)
+    model = new_network(run.network, run.seed)
     return fit(model, torch.from_numpy(run.data.train().images), run.recipe, run.seed, settings)
 
 
@@ -93,13 +91,11 @@ def evaluate(model: Autoencoder, run: SquaresRun) -> Evaluation:
     """Appendix C.1, Evaluation."""
     device = next(model.parameters()).device
     test, training = run.data.test(), run.data.train()
-    positions, right = [], []
-    for batch in torch.from_numpy(test.images).to(device).split(EVALUATION_BATCH):
-        reconstruction = model(batch)
-        positions.append(reconstruction.positions[:, 0])
-        right.append(right_pixels(reconstruction.images, batch))
-    accuracy = torch.cat(right).cpu().double().mean().item()
-    offsets = torch.cat(positions).cpu().double() - torch.from_numpy(test.positions)
+    shown = torch.from_numpy(test.images)
+    redrawn = [model(batch.to(device)) for batch in shown.split(EVALUATION_BATCH)]
+    accuracy = reconstruction_accuracy(torch.cat([each.images.cpu() for each in redrawn]), shown)
+    positions = torch.cat([each.positions[:, 0].cpu() for each in redrawn])
+    offsets = positions.double() - torch.from_numpy(test.positions)
     sample = torch.from_numpy(training.images[:: max(1, len(training) // EVALUATION_BATCH)]).to(device)
     shift = measured_shift(model, sample)[0].cpu().double()
     bound = run.bound

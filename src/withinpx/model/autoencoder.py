@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -110,3 +111,10 @@ class Autoencoder(nn.Module):
         """There and back."""
         positions = self.encode(images)
         return Reconstruction(positions, self.decode(positions, nearby))
+
+
+def new_network(config: NetworkConfig, seed: int) -> Autoencoder:
+    """An untrained network whose weights depend on the seed alone; nobody else's random numbers are touched."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Autoencoder(config)

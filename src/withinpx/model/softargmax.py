@@ -14,8 +14,12 @@ def softargmax(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERAT
     the whole map: the only reading in which a temperature towards zero gives the argmax. Eq. 5 also divides by the
     image size; positions here stay in pixels.
     """
-    height, width = heatmaps.shape[-2:]
-    weights = softmax_map(heatmaps, temperature)
+    return weighted_positions(softmax_map(heatmaps, temperature))
+
+
+def weighted_positions(weights: Float[Tensor, "*b h w"]) -> Float[Tensor, "*b 2"]:
+    """The sum of each map's pixel centres (x, y), weighted: their mean, if the weights sum to one."""
+    height, width = weights.shape[-2:]
     # a sum, not a matrix product: autocast would round that to bfloat16, and 60 px to the nearest quarter
     x = (weights.sum(dim=-2) * pixel_centres(width, weights)).sum(dim=-1)  # eq. 5, first component
     y = (weights.sum(dim=-1) * pixel_centres(height, weights)).sum(dim=-1)  # eq. 5, second component

@@ -52,23 +52,25 @@ class Windows:
             return None
         return (in_rows[:, :, None] & in_columns[:, None, :]).unsqueeze(1)
 
+    def within(self, size: tuple[int, int]) -> tuple[Int[Tensor, "m h 1"], Int[Tensor, "m 1 w"]]:
+        """Their rows and columns, those outside a picture of this size replaced by the border's."""
+        rows, columns = self.rows().clamp(0, size[0] - 1), self.columns().clamp(0, size[1] - 1)
+        return rows[:, :, None], columns[:, None, :]
+
 
 def cut(maps: Float[Tensor, "1 c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
     """What one map shows in each window; what lies outside it is repeated from its border."""
     height, width = maps.shape[-2:]
-    rows, columns = windows.rows().clamp(0, height - 1), windows.columns().clamp(0, width - 1)
-    index = rows[:, :, None] * width + columns[:, None, :]
+    rows, columns = windows.within((height, width))
+    index = rows * width + columns
     pixels = maps[0].permute(1, 2, 0).reshape(height * width, -1)
     return F.embedding(index, pixels).permute(0, 3, 1, 2)  # its gradient is the fastest scatter there is
 
 
 def cut_pictures(images: Float[Tensor, "b c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
     """What each window's own picture shows in it. No gradient flows back."""
-    height, width = images.shape[-2:]
-    rows, columns = windows.rows().clamp(0, height - 1), windows.columns().clamp(0, width - 1)
-    return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows[:, :, None], columns[:, None, :]].permute(
-        0, 3, 1, 2
-    )
+    rows, columns = windows.within((images.shape[-2], images.shape[-1]))
+    return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows, columns].permute(0, 3, 1, 2)
 
 
 def boxes_of_change(changed: Bool[Tensor, "h w"]) -> list[Box]:

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from withinpx import __version__
-from withinpx.certificate.calibration import drawn_objects, measured_shift
+from withinpx.certificate.calibration import drawn_objects, object_sizes, shift_between
 from withinpx.data.clip import Clip
 from withinpx.files import write_atomically
-from withinpx.model.autoencoder import Autoencoder, NetworkConfig
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.training.detector_folder import begin_run, load_detector, save_detector
 from withinpx.training.discover import check_something_moves
 from withinpx.training.fit import FitSettings, fit
@@ -53,8 +53,7 @@ def fit_clip(clip: Clip, run: ClipRun, folder: Path, settings: FitSettings, resu
     if begin_run(folder, {"data": clip.source, "selection": asdict(clip.selection), **asdict(run)}, resume):
         model, _ = load_detector(folder)
     else:
-        torch.manual_seed(run.seed)
-        model = fit(Autoencoder(run.network), images, run.recipe, run.seed, replace(settings, folder=folder))
+        model = fit(new_network(run.network, run.seed), images, run.recipe, run.seed, replace(settings, folder=folder))
     found = find(model.to(settings.device), images.to(settings.device))
     save_detector(folder, model, {"data": clip.source, "shift": found.shift.tolist(), "version": __version__})
     write_positions(folder / POSITIONS, clip, found)
@@ -77,8 +76,6 @@ def find(model: Autoencoder, images: Float[Tensor, "b c h w"]) -> Found:
     """Positions, shift and size of the one object, without labels."""
     raw = torch.cat([model.encode(batch)[:, 0] for batch in images.split(BATCH)])
     sample = images[:: max(1, len(images) // BATCH)]
-    drawn = drawn_objects(model, model.encode(sample))[:, 0]
-    inside = drawn >= 0.5 * drawn.amax(dim=(-2, -1), keepdim=True)
-    heights, widths = inside.any(dim=-1).sum(dim=-1), inside.any(dim=-2).sum(dim=-1)
-    size = torch.maximum(heights, widths).float().median().item()
-    return Found(raw.cpu(), measured_shift(model, sample)[0].cpu(), size)
+    positions = model.encode(sample)
+    drawn = drawn_objects(model, positions)
+    return Found(raw.cpu(), shift_between(positions, drawn)[0].cpu(), object_sizes(drawn).median().item())

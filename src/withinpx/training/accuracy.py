@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 ACCEPTED_ACCURACY = 0.999  # a square of 7 x 7 px is 0.8 % of an 80 x 80 picture: black alone would be 99.2 % right
-TOLERANCE = 0.5  # half of the contrast between black and white; of any contrast, see half_contrast
+TOLERANCE = 0.5  # half of the contrast between black and white; of any contrast, see scene.half_contrast
 
 
 def reconstruction_accuracy(

@@ -12,17 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from withinpx.errors import InputError
-from withinpx.model.softargmax import pixel_centres
+from withinpx.model.softargmax import weighted_positions
 from withinpx.training.engine import Engine
+from withinpx.training.scene import difference
 
 TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
 WARM_START_RATE = 3e-3  # Adam's
 WARM_START_BATCH = 128
-
-
-def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
-    """The background: each pixel as it is most of the time."""
-    return images.median(dim=0).values
 
 
 def check_something_moves(images: Float[Tensor, "b c h w"]) -> None:
@@ -34,13 +30,9 @@ def check_something_moves(images: Float[Tensor, "b c h w"]) -> None:
 def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> Float[Tensor, "b 2"]:
     """The mean (x, y) of the pixels that differ from the median picture by more than ``threshold`` of the most."""
     check_something_moves(images)
-    difference = (images - median_picture(images)).abs().amax(dim=1)
-    most = difference.amax()
-    moving = (difference > threshold * most).to(images.dtype)
-    area = moving.sum(dim=(-2, -1)).clamp(min=1)
-    x = moving.sum(dim=-2) @ pixel_centres(images.shape[-1], images) / area
-    y = moving.sum(dim=-1) @ pixel_centres(images.shape[-2], images) / area
-    return torch.stack([x, y], dim=-1)
+    distance = difference(images)
+    moving = (distance > threshold * distance.amax()).to(images.dtype)
+    return weighted_positions(moving) / moving.sum(dim=(-2, -1)).clamp(min=1).unsqueeze(-1)
 
 
 def warm_start(engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int) -> Iterator[int]:

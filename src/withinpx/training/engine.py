@@ -10,7 +10,7 @@ from withinpx.model.background import BackgroundMode
 from withinpx.model.render import render
 from withinpx.model.sparse import gaussians_in, sparse_decode, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
-from withinpx.training.scene import Scene, noise_level
+from withinpx.training.scene import Scene, half_contrast, noise_level
 
 SPARSE_SHARE = 0.25  # of the pixels changed at most; with more, windows do not pay
 
@@ -97,8 +97,3 @@ def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> En
             if scene.share <= SPARSE_SHARE:
                 return SparseEngine(model, scene, tolerance)
     return DenseEngine(model, images, tolerance)
-
-
-def half_contrast(images: Tensor) -> float:
-    """Half of the most that a pixel ever differs from the median picture: the tolerance of what counts as redrawn."""
-    return (images - images.median(dim=0).values).abs().amax().item() / 2

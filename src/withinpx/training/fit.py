@@ -13,10 +13,11 @@ from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
-from withinpx.training.discover import median_picture, moving_centres, warm_start
+from withinpx.training.discover import moving_centres, warm_start
 from withinpx.training.engine import DenseEngine, Engine, choose_engine
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import WARM, Recipe
+from withinpx.training.scene import median_picture
 from withinpx.training.step import Step, fast_step, plain_step
 from withinpx.training.watcher import Watcher
 
@@ -51,7 +52,7 @@ def fit(
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
     log = Log(settings.folder, done)
     engine = choose_engine(model, images, settings.dense)
-    step = choose_step(engine, images, optimiser, settings)
+    step = choose_step(engine, optimiser, settings)
     if recipe.warm_start_steps and not done:
         look_where_things_move(engine, images, recipe, seed, settings.watchers)
     saved = time.monotonic()
@@ -93,10 +94,10 @@ def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.opti
     return torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
 
 
-def choose_step(engine: Engine, images: Tensor, optimiser: torch.optim.Adam, settings: FitSettings) -> Step:
+def choose_step(engine: Engine, optimiser: torch.optim.Adam, settings: FitSettings) -> Step:
     """The plain step, or the fast one if it was asked for and there is a CUDA device."""
-    if settings.fast and settings.device.type == "cuda":
-        return fast_step(DenseEngine(engine.model, images, engine.tolerance), optimiser, settings.bfloat16)
+    if settings.fast and settings.device.type == "cuda" and isinstance(engine, DenseEngine):
+        return fast_step(engine, optimiser, settings.bfloat16)
     return plain_step(engine, optimiser)
 
 

@@ -36,11 +36,11 @@ class Scene:
     @classmethod
     def of(cls, images: Float[Tensor, "b c h w"], model: Autoencoder, noise: float = 0.0) -> "Scene":
         """The background is the median picture."""
-        background = images.median(dim=0, keepdim=True).values
-        changed = ((images - background).abs() > noise).any(dim=1, keepdim=True)
-        images = torch.where(changed, images, background)
+        background = median_picture(images).unsqueeze(0)
+        changed = difference(images) > noise
+        images = torch.where(changed.unsqueeze(1), images, background)
         reach = model.config.encoder_rf // 2
-        boxes = [boxes_of_change(each[0]) for each in changed]
+        boxes = [boxes_of_change(each) for each in changed]
         all_windows = windows_of(boxes, 2 * reach, images.device)
         touched = sum(len(each) * (each.height + 2 * reach) * (each.width + 2 * reach) for each in all_windows)
         around = first_reach(model.encoder)
@@ -83,11 +83,26 @@ class Scene:
         return total
 
 
+def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
+    """The background: each pixel as it is most of the time."""
+    return images.median(dim=0).values
+
+
+def difference(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b h w"]:
+    """How far each pixel is from the median picture, in the colour that differs most."""
+    return (images - median_picture(images)).abs().amax(dim=1)
+
+
+def half_contrast(images: Float[Tensor, "b c h w"]) -> float:
+    """Half of the most that a pixel ever differs from the median picture: the tolerance of what counts as redrawn."""
+    return difference(images).amax().item() / 2
+
+
 def noise_level(images: Float[Tensor, "b c h w"]) -> float:
     """What a pixel of the background may differ from the median picture by: four times what nine in ten stay below.
 
     Zero for drawn pictures, where most pixels never change at all.
     """
-    differences = (images - images.median(dim=0).values).abs().amax(dim=1).flatten()
+    differences = difference(images).flatten()
     sample = differences[:: max(1, len(differences) // NOISE_SAMPLE)]
     return 4 * sample.quantile(0.9).item()
