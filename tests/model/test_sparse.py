@@ -9,7 +9,7 @@ from torch import Tensor
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import Field, Patch, first_reach, sparse_cnn, sparse_decode, sparse_softargmax
+from withinpx.model.sparse import Base, Field, Patch, first_reach, sparse_cnn, sparse_decode, sparse_softargmax
 from withinpx.model.windows import boxes_of_change, cut_pictures, joined, windows_of
 
 HEIGHT, WIDTH = 26, 30
@@ -59,12 +59,12 @@ def sparse_heatmaps(model: Autoencoder, background: Tensor, images: Tensor) -> F
     for windows in windows_of(boxes, 2 * (model.config.encoder_rf // 2), torch.device("cpu")):
         wider = windows.grown(first_reach(model.encoder))
         patches.append(Patch(wider, cut_pictures(images, wider)))
-    return sparse_cnn(model.encoder, Field(len(images), background.unsqueeze(0), patches))
+    return sparse_cnn(model.encoder, Field(len(images), Base.whole(background.unsqueeze(0)), patches))
 
 
 def dense(field: Field) -> Tensor:
     """The field written out."""
-    maps = field.base.repeat(field.pictures, 1, 1, 1)
+    maps = field.base.spread().repeat(field.pictures, 1, 1, 1)
     height, width = field.size
     for patch in field.patches:
         rows, columns = patch.windows.rows(), patch.windows.columns()

@@ -10,7 +10,7 @@ from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, SparseEngine, choose_engine
-from withinpx.training.fit import settle_batch_norm
+from withinpx.training.fit import CPU, placed, settle_batch_norm
 from withinpx.training.scene import Scene
 
 
@@ -24,7 +24,7 @@ def pictures() -> Tensor:
 def engines(mode: BackgroundMode) -> tuple[DenseEngine, SparseEngine]:
     torch.manual_seed(0)
     config = NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=mode)
-    model, images = Autoencoder(config).double(), pictures()
+    model, images = placed(Autoencoder(config).double(), pictures(), CPU)
     twin = copy.deepcopy(model)
     return DenseEngine(model, images), SparseEngine(twin, Scene.of(images, twin))
 
@@ -61,7 +61,7 @@ def test_the_warm_start_s_loss_is_equal() -> None:
 def test_batch_norm_settles_to_the_same_statistics() -> None:
     dense, sparse = engines(BackgroundMode.POSITIONAL)
     for engine in (dense, sparse):
-        settle_batch_norm(engine, dense.images, batch_size=50)
+        settle_batch_norm(engine, len(dense.images), batch_size=50)
     for (name, expected), found in zip(dense.model.named_buffers(), sparse.model.buffers(), strict=True):
         assert (expected - found).abs().max() < 1e-9, name
 

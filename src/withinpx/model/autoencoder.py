@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from withinpx.errors import InputError
-from withinpx.model.background import BackgroundMode, build_background
+from withinpx.model.background import BackgroundMode, LayeredBackground, build_background
 from withinpx.model.cnn import CHANNELS, CNN
 from withinpx.model.render import render
 from withinpx.model.softargmax import TEMPERATURE, softargmax
@@ -34,7 +34,7 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         check_receptive_field(self.encoder_rf, "encoder receptive field")
         check_receptive_field(self.decoder_rf, "decoder receptive field")
-        largest = max(self.encoder_rf, self.decoder_rf)
+        largest = self.encoder_rf if self.draws_a_layer else max(self.encoder_rf, self.decoder_rf)
         if min(self.height, self.width) < largest:
             raise InputError(
                 f"The images are {self.width}x{self.height} px, smaller than the receptive field of {largest} px: "
@@ -43,6 +43,11 @@ class NetworkConfig:
         for name in ("sigma", "temperature", "objects", "colours", "channels"):
             if not getattr(self, name) > 0:
                 raise InputError(f"The {name} is {getattr(self, name)}: give a number above zero.")
+
+    @property
+    def draws_a_layer(self) -> bool:
+        """Is what the decoder draws laid over a known background?"""
+        return self.background in (BackgroundMode.LAYERED, BackgroundMode.PERSPECTIVE)
 
 
 class Reconstruction(NamedTuple):
@@ -66,11 +71,13 @@ class Autoencoder(nn.Module):
             config.decoder_rf,
             config.channels,
         )  # phi
+        if isinstance(self.background, LayeredBackground):
+            self.background.begin_clear(self.decoder)
 
     @property
     def margin(self) -> int:
         """Px drawn around the picture and cut off again, so that a layer has no borders (nothing lies behind it)."""
-        return self.config.decoder_rf // 2 if self.config.background is BackgroundMode.LAYERED else 0
+        return self.config.decoder_rf // 2 if self.config.draws_a_layer else 0
 
     def heatmaps(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n h w"]:
         """The embedding maps e_1 ... e_n."""

@@ -1,4 +1,4 @@
-"""What the decoder knows beside z (sec. 3): three ways to know the background.
+"""What the decoder knows beside z (sec. 3): ways to know the background.
 
 Each way says which maps join the Gaussians at the decoder's input, how many maps the decoder draws, and how a picture
 is made of them.
@@ -12,17 +12,20 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
+CLEAR = -4.0  # sigmoid of it is 0.018
+
 
 class BackgroundMode(StrEnum):
-    """The names by which configurations and commands know the three."""
+    """The names by which configurations and commands know them."""
 
     POSITIONAL = "positional"
     NEARBY = "nearby"
     LAYERED = "layered"
+    PERSPECTIVE = "perspective"
 
 
 class Background(nn.Module):
-    """What the three have in common: by default nothing joins the Gaussians and the decoder draws the picture."""
+    """What all have in common: by default nothing joins the Gaussians and the decoder draws the picture."""
 
     input_maps: int  # maps that join the Gaussians
     output_maps: int  # maps that the decoder draws
@@ -96,10 +99,44 @@ class LayeredBackground(Background):
         return self.over(drawn, self.still.unsqueeze(0))
 
     @staticmethod
+    def begin_clear(decoder: nn.Sequential) -> None:
+        """Let a new decoder draw a layer that can be seen through: a veil is hard to unlearn."""
+        last = decoder[-1]
+        if isinstance(last, nn.Conv2d) and last.bias is not None:
+            with torch.no_grad():
+                last.bias[0] = CLEAR
+
+    @staticmethod
     def over(drawn: Float[Tensor, "b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
         """x_hat = (1 - a) * still + a * object."""
         opacity, objects = drawn[:, :1].sigmoid(), drawn[:, 1:]
         return (1 - opacity) * still + opacity * objects
+
+
+class PerspectiveBackground(LayeredBackground):
+    """A layer whose decoder also knows where it draws, so that an object may look different from place to place.
+
+    Two ramps, across and down, tell it. What it draws is then no longer exactly equivariant; how far the drawn centre
+    strays from z over the frame is measured (certificate/assumptions.py).
+    """
+
+    def __init__(self, still: Float[Tensor, "c h w"]) -> None:
+        super().__init__(still)
+        self.input_maps = 2
+
+    def beside(
+        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None
+    ) -> Float[Tensor, "b m h w"]:
+        """Gaussians and ramps, which go from -1 to 1 over the picture and on over its margin."""
+        return torch.cat([gaussians, self._ramps(gaussians).expand(len(gaussians), -1, -1, -1)], dim=1)
+
+    def _ramps(self, canvas: Float[Tensor, "b n h w"]) -> Float[Tensor, "1 2 h w"]:
+        ramps = []
+        for whole, inner in zip(canvas.shape[-2:], self.still.shape[-2:], strict=True):
+            places = torch.arange(whole, dtype=canvas.dtype, device=canvas.device) + 0.5 - (whole - inner) / 2
+            ramps.append(2 * places / inner - 1)
+        down, across = torch.meshgrid(*ramps, indexing="ij")
+        return torch.stack([across, down]).unsqueeze(0)
 
 
 def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) -> Background:
@@ -111,3 +148,5 @@ def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) 
             return NearbyBackground(colours)
         case BackgroundMode.LAYERED:
             return LayeredBackground(torch.zeros(colours, *size))
+        case BackgroundMode.PERSPECTIVE:
+            return PerspectiveBackground(torch.zeros(colours, *size))

@@ -12,15 +12,80 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.model.cnn import CNN
 from withinpx.model.render import profile
-from withinpx.model.softargmax import softargmax
-from withinpx.model.windows import Windows, cut, windows_of
+from withinpx.model.windows import Windows, cut, cut_at, windows_of
+
+
+@dataclass(frozen=True)
+class Base:
+    """One map for all pictures. Rows and columns that are alike are kept once: what is even costs nothing to compute."""
+
+    values: Float[Tensor, "1 c h w"]  # what is kept
+    rows: Int[Tensor, " H"]  # which kept row each row is
+    columns: Int[Tensor, " W"]
+
+    @classmethod
+    def whole(cls, maps: Float[Tensor, "1 c h w"]) -> "Base":
+        """Every row and column kept."""
+        height, width = maps.shape[-2:]
+        return cls(maps, torch.arange(height, device=maps.device), torch.arange(width, device=maps.device))
+
+    @classmethod
+    def even(cls, size: tuple[int, int], channels: int, reach: int, like: Tensor) -> "Base":
+        """Zero everywhere. A CNN of this reach makes of it maps that differ only that near the border."""
+        rows, columns = (_alike(length, reach, like.device) for length in size)
+        kept = (int(rows[-1]) + 1, int(columns[-1]) + 1)
+        return cls(like.new_zeros(1, channels, *kept), rows, columns)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the map, px."""
+        return len(self.rows), len(self.columns)
+
+    def holding(self, values: Float[Tensor, "1 c h w"]) -> "Base":
+        """A map of the same rows and columns."""
+        return Base(values, self.rows, self.columns)
+
+    def inner(self, margin: int) -> "Base":
+        """Without its margin."""
+        if not margin:
+            return self
+        return Base(self.values, self.rows[margin:-margin], self.columns[margin:-margin])
+
+    def spread(self) -> Float[Tensor, "1 c H W"]:
+        """Every row and column."""
+        return self.values[:, :, self.rows][..., self.columns]
+
+    def counts(self) -> Float[Tensor, "h w"]:
+        """How many pixels of the map each one kept stands for."""
+        height, width = self.values.shape[-2:]
+        rows, columns = torch.bincount(self.rows, minlength=height), torch.bincount(self.columns, minlength=width)
+        return (rows[:, None] * columns).to(self.values.dtype)
+
+    def mean(self, values: Float[Tensor, "1 c h w"]) -> Float[Tensor, " c"]:
+        """Over the whole map, of values kept like its own."""
+        if values[0, 0].numel() == len(self.rows) * len(self.columns):
+            return values.mean(dim=(0, -2, -1))
+        return (values[0] * self.counts()).sum(dim=(-2, -1)) / (len(self.rows) * len(self.columns))
+
+    def cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
+        """What it shows in each window; what lies outside it is repeated from its border."""
+        rows, columns = windows.within(self.size)
+        return cut_at(self.values, self.rows[rows], self.columns[columns])
+
+
+def _alike(length: int, reach: int, device: torch.device) -> Tensor:
+    """Which kept line each line is, if all those further than ``reach`` from both ends are alike."""
+    if length <= 2 * reach + 1:
+        return torch.arange(length, device=device)
+    middle = torch.full((length - 2 * reach,), reach, device=device)
+    return torch.cat([torch.arange(reach, device=device), middle, torch.arange(reach, device=device) + reach + 1])
 
 
 @dataclass(frozen=True)
@@ -36,18 +101,18 @@ class Field:
     """The maps of a batch of pictures: ``base`` everywhere but in the patches."""
 
     pictures: int
-    base: Float[Tensor, "1 c h w"]
+    base: Base
     patches: list[Patch]
 
     def detach(self) -> "Field":
         """The same values, without their history."""
         patches = [Patch(patch.windows, patch.values.detach()) for patch in self.patches]
-        return Field(self.pictures, self.base.detach(), patches)
+        return Field(self.pictures, self.base.holding(self.base.values.detach()), patches)
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the maps, px."""
-        return self.base.shape[-2], self.base.shape[-1]
+        return self.base.size
 
 
 def first_reach(cnn: CNN) -> int:
@@ -62,7 +127,7 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
     patches = [Patch(patch.windows, masked(patch.values, patch.windows, size)) for patch in inputs.patches]
     for (conv, norm), following in zip(stages, [*stages[1:], None], strict=True):
         reach = conv.kernel_size[0] // 2
-        base = F.conv2d(base, conv.weight, conv.bias, padding=reach)
+        base = base.holding(F.conv2d(base.values, conv.weight, conv.bias, padding=reach))
         patches = [
             Patch(patch.windows.grown(-reach), F.conv2d(patch.values, conv.weight, conv.bias)) for patch in patches
         ]
@@ -70,10 +135,10 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
             break
         around = 2 * (following[0].kernel_size[0] // 2)
         wider = [patch.windows.grown(around) for patch in patches]
-        composites = [cut(base, windows) for windows in wider]
+        composites = [base.cut(windows) for windows in wider]
         behind = [_middle(composite, around) for composite in composites]
         scale, shift = _normalisation(norm, Field(inputs.pictures, base, patches), behind)
-        base = F.relu(torch.addcmul(shift, base, scale))
+        base = base.holding(F.relu(torch.addcmul(shift, base.values, scale)))
         for index, (windows, composite) in enumerate(zip(wider, composites, strict=True)):
             maps = _with_middle(composite, patches[index].values, around)
             patches[index] = Patch(windows, masked(F.relu(torch.addcmul(shift, maps, scale)), windows, size))
@@ -82,10 +147,13 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
 
 def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor, "b n 2"], Float[Tensor, "b n"]]:
     """Eq. 5 over the whole map, from the background's sums and the windows; and the logarithm of its denominator."""
-    base = heatmaps.base / temperature
-    everywhere = base.flatten(start_dim=-2).logsumexp(dim=-1)  # (1, n)
-    centre = softargmax(heatmaps.base, temperature)  # (1, n, 2)
-    largest = base.detach().amax(dim=(-2, -1)).repeat(heatmaps.pictures, 1)
+    base = heatmaps.base.holding(heatmaps.base.values / temperature)
+    counts, (y, x) = base.counts(), (_mean_places(lines, base.values) for lines in (base.rows, base.columns))
+    shared = (base.values + counts.log()).flatten(start_dim=-2)  # minus infinity for what is kept but not in the map
+    everywhere = shared.logsumexp(dim=-1)  # (1, n)
+    weights = shared.softmax(dim=-1).view_as(base.values)
+    centre = torch.stack([(weights.sum(dim=-2) * x).sum(dim=-1), (weights.sum(dim=-1) * y).sum(dim=-1)], dim=-1)
+    largest = base.values.detach().amax(dim=(-2, -1)).repeat(heatmaps.pictures, 1)
     for patch in heatmaps.patches:
         peaks = (patch.values.detach() / temperature).amax(dim=(-2, -1))
         largest.scatter_reduce_(0, patch.windows.picture[:, None].expand_as(peaks), peaks, "amax")
@@ -94,7 +162,7 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
     for patch in heatmaps.patches:
         picture = patch.windows.picture
         highest = largest[picture][..., None, None]
-        more = torch.exp(patch.values / temperature - highest) - torch.exp(cut(base, patch.windows) - highest)
+        more = torch.exp(patch.values / temperature - highest) - torch.exp(base.cut(patch.windows) - highest)
         more = masked(more, patch.windows, heatmaps.size)
         columns, rows = patch.windows.columns()[:, None] + 0.5, patch.windows.rows()[:, None] + 0.5
         x, y = (more.sum(dim=-2) * columns).sum(dim=-1), (more.sum(dim=-1) * rows).sum(dim=-1)
@@ -103,30 +171,60 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
     return moments / mass.unsqueeze(-1), mass.log() + largest
 
 
-def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Field:
-    """Pictures with the objects at these positions, as one background and a window around each object."""
+def _mean_places(lines: Int[Tensor, " l"], like: Tensor) -> Float[Tensor, " k"]:
+    """The mean centre, px, of the lines that each kept line stands for."""
+    centres = torch.arange(len(lines), device=lines.device, dtype=like.dtype) + 0.5
+    kept = int(lines.max()) + 1
+    sums = centres.new_zeros(kept).index_add(0, lines, centres)
+    return sums / torch.bincount(lines, minlength=kept).clamp(min=1)
+
+
+def sparse_draw(
+    model: Autoencoder, positions: Float[Tensor, "b n 2"], present: Bool[Tensor, "b n"] | None = None
+) -> Field:
+    """The decoder's own maps for objects at these positions, as one map for all and a window around each object."""
     config, margin = model.config, model.margin
     canvas = (config.height + 2 * margin, config.width + 2 * margin)
-    base = model.background.beside(positions.new_zeros(1, config.objects, *canvas), None)
+    if model.background.input_maps:
+        base = Base.whole(model.background.beside(positions.new_zeros(1, config.objects, *canvas), None))
+    else:
+        base = Base.even(canvas, config.objects, config.decoder_rf // 2, positions)
     patches = []
     for windows in _windows_around(positions.detach() + margin, model):
         wider = windows.grown(first_reach(model.decoder))
-        known = cut(base, wider)[:, config.objects :]
+        known = base.cut(wider)[:, config.objects :]
         gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support)
+        if present is not None:
+            gaussians = gaussians * present[wider.picture][..., None, None]
         patches.append(Patch(wider, torch.cat([gaussians, known], dim=1)))
     drawn = sparse_cnn(model.decoder, Field(len(positions), base, patches))
-    inner = drawn.base[..., margin : margin + config.height, margin : margin + config.width]
+    inner = drawn.base.inner(margin)
     moved = [Patch(patch.windows.moved(-margin), patch.values) for patch in drawn.patches]
-    return _picture(model, Field(len(positions), inner, moved))
+    return Field(len(positions), inner, moved)
 
 
-def _picture(model: Autoencoder, drawn: Field) -> Field:
+def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Field:
+    """Pictures with the objects at these positions, as one background and a window around each object."""
+    drawn = sparse_draw(model, positions)
     if not isinstance(model.background, LayeredBackground):
         return drawn
     still = model.background.still.unsqueeze(0)
     over = LayeredBackground.over
     patches = [Patch(p.windows, over(p.values, cut(still, p.windows))) for p in drawn.patches]
-    return Field(drawn.pictures, over(drawn.base, still), patches)
+    return Field(drawn.pictures, Base.whole(over(drawn.base.spread(), still)), patches)
+
+
+def spread_out(field: Field) -> Float[Tensor, "b c h w"]:
+    """The maps of every picture in full."""
+    height, width = field.size
+    maps = field.base.spread().repeat(field.pictures, 1, 1, 1)
+    for patch in field.patches:
+        rows, columns = patch.windows.rows(), patch.windows.columns()
+        inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+        window, row, column = inside.nonzero(as_tuple=True)
+        place = (patch.windows.picture[window], slice(None), rows[window, row], columns[window, column])
+        maps[place] = patch.values[window, :, row, column]
+    return maps
 
 
 def _stages(cnn: CNN) -> list[tuple[nn.Conv2d, nn.BatchNorm2d | None]]:
@@ -140,7 +238,7 @@ def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> t
     mean, variance, _ = _running(norm)
     if norm.training:
         count = maps.pictures * maps.size[0] * maps.size[1]
-        mean = maps.base.mean(dim=(0, -2, -1))
+        mean = maps.base.mean(maps.base.values)
         pairs = [
             (masked(patch.values, patch.windows, maps.size), masked(base, patch.windows, maps.size))
             for patch, base in zip(maps.patches, behind, strict=True)
@@ -148,7 +246,7 @@ def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> t
         for value, base in pairs:
             mean = mean + (value - base).sum(dim=(0, -2, -1)) / count
         centre = mean[:, None, None]
-        variance = ((maps.base - centre) ** 2).mean(dim=(0, -2, -1))
+        variance = maps.base.mean((maps.base.values - centre) ** 2)
         for value, base in pairs:  # (value - mean)^2 - (base - mean)^2, without cancellation
             variance = variance + ((value - base) * (value + base - 2 * centre)).sum(dim=(0, -2, -1)) / count
         _remember(norm, mean.detach(), variance.detach() * (count / (count - 1)))

@@ -60,8 +60,15 @@ class Windows:
 
 def cut(maps: Float[Tensor, "1 c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
     """What one map shows in each window; what lies outside it is repeated from its border."""
+    rows, columns = windows.within((maps.shape[-2], maps.shape[-1]))
+    return cut_at(maps, rows, columns)
+
+
+def cut_at(
+    maps: Float[Tensor, "1 c H W"], rows: Int[Tensor, "m h 1"], columns: Int[Tensor, "m 1 w"]
+) -> Float[Tensor, "m c h w"]:
+    """What one map shows in these rows and columns."""
     height, width = maps.shape[-2:]
-    rows, columns = windows.within((height, width))
     index = rows * width + columns
     pixels = maps[0].permute(1, 2, 0).reshape(height * width, -1)
     return F.embedding(index, pixels).permute(0, 3, 1, 2)  # its gradient is the fastest scatter there is

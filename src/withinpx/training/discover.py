@@ -8,12 +8,12 @@ below the accuracy that a run must have. Beginning at the centre of what moves a
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.model.softargmax import weighted_positions
-from withinpx.training.engine import Engine
+from withinpx.training.engine import Engine, SparseEngine
 from withinpx.training.scene import difference
 
 TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
@@ -35,15 +35,31 @@ def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> 
     return weighted_positions(moving) / moving.sum(dim=(-2, -1)).clamp(min=1).unsqueeze(-1)
 
 
-def warm_start(engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int) -> Iterator[int]:
-    """Teach the encoder alone, for a few steps, to look at these centres, heatmap i at centre i; count the steps."""
-    optimiser = torch.optim.Adam(engine.model.encoder.parameters(), lr=WARM_START_RATE)
+def warm_start(
+    engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int, batch_size: int = WARM_START_BATCH
+) -> Iterator[int]:
+    """Teach the encoder, for a few steps, to look at these centres, heatmap i at centre i; count the steps.
+
+    A decoder that draws a layer is taught beside it what to draw there: left alone, it first learns a veil over all.
+    """
+    optimiser = torch.optim.Adam(engine.model.parameters(), lr=WARM_START_RATE)
     generator = torch.Generator().manual_seed(seed)
     engine.model.train()
     for number in range(1, steps + 1):
-        chosen = torch.randperm(len(centres), generator=generator)[:WARM_START_BATCH].to(centres.device)
+        chosen = torch.randperm(len(centres), generator=generator)[:batch_size].to(centres.device)
         loss = engine.look(chosen, centres[chosen], TARGET_WIDTH)
+        if isinstance(engine, SparseEngine) and engine.model.config.draws_a_layer:
+            loss = loss + engine.redraw_at(chosen, centres[chosen])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         yield number
+
+
+LOST_PX = 4.0  # further than this from its thing, in half of the pictures, is lost
+
+
+def lost_heatmaps(positions: Float[Tensor, "b n 2"], centres: Float[Tensor, "b n 2"]) -> Bool[Tensor, " n"]:
+    """Which heatmaps are not where their thing is: they sit still somewhere, or follow another's. No label is used."""
+    away = (positions - centres).abs().amax(dim=-1)
+    return away.nanmedian(dim=0).values > LOST_PX  # one whose thing is never known is not lost

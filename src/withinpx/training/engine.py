@@ -2,13 +2,14 @@
 
 from typing import Protocol
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.render import render
-from withinpx.model.sparse import gaussians_in, sparse_decode, sparse_softargmax
+from withinpx.model.sparse import Field, gaussians_in, sparse_draw, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
 from withinpx.training.scene import Scene, half_contrast, noise_level
 
@@ -59,29 +60,46 @@ def redraw(model: Autoencoder, batch: Tensor, nearby: Tensor | None, tolerance: 
 class SparseEngine:
     """Only where something changed: equal to rounding (model/sparse.py)."""
 
-    def __init__(self, model: Autoencoder, scene: Scene, tolerance: float = TOLERANCE) -> None:
+    def __init__(
+        self, model: Autoencoder, scene: Scene, tolerance: float = TOLERANCE, present: Tensor | None = None
+    ) -> None:
         self.model, self.scene, self.tolerance = model, scene, tolerance
+        self.present = present  # (b, n): which objects each picture shows; all, if not given
+        self.latest = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)  # z as last seen
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
         scene = self.scene.only(chosen)
         positions, _ = sparse_softargmax(scene.heatmaps(self.model), self.model.config.temperature)
-        drawn = sparse_decode(self.model, positions)
-        loss = scene.compare(drawn, lambda one, other: (one - other) ** 2) / scene.images.numel()
-        wrong = scene.compare(drawn.detach(), self._wrong)
-        return loss, 1 - wrong / scene.images[:, 0].numel()
+        self.latest[chosen] = positions.detach()
+        drawn = sparse_draw(self.model, positions, None if self.present is None else self.present[chosen])
+        wrong = scene.compare(drawn.detach(), self._picture, self._wrong)
+        return self._loss(scene, drawn), 1 - wrong / scene.images[:, 0].numel()
+
+    def redraw_at(self, chosen: Tensor, centres: Tensor) -> Tensor:
+        """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
+        drawn = sparse_draw(self.model, centres.nan_to_num(0.0), ~centres.isnan().any(dim=-1))
+        return self._loss(self.scene.only(chosen), drawn)
+
+    def _loss(self, scene: Scene, drawn: Field) -> Tensor:
+        return scene.compare(drawn, self._picture, lambda one, other: (one - other) ** 2) / scene.images.numel()
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
-        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy, over known centres."""
         heatmaps = self.scene.only(chosen).heatmaps(self.model)
         _, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
         agreement, weight = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
+        known = ~centres.isnan().any(dim=-1)
         for patch in heatmaps.patches:
-            wanted = gaussians_in(patch.windows, centres, width)
+            wanted = gaussians_in(patch.windows, centres.nan_to_num(-1e4), width)
             weight = weight.index_add(0, patch.windows.picture, wanted.sum(dim=(-2, -1)))
             agreed = (wanted * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
             agreement = agreement.index_add(0, patch.windows.picture, agreed)
-        return (log_mass - agreement / weight).mean()
+        unlike = log_mass - agreement / weight.clamp(min=torch.finfo(weight.dtype).tiny)
+        return (unlike * known).sum() / known.sum().clamp(min=1)
+
+    def _picture(self, drawn: Tensor, behind: Tensor) -> Tensor:
+        return LayeredBackground.over(drawn, behind) if self.model.config.draws_a_layer else drawn
 
     def _wrong(self, drawn: Tensor, shown: Tensor) -> Tensor:
         return (~right_pixels(drawn, shown.expand_as(drawn), self.tolerance)).unsqueeze(1).to(drawn.dtype)

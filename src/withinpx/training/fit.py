@@ -13,8 +13,8 @@ from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
-from withinpx.training.discover import moving_centres, warm_start
-from withinpx.training.engine import DenseEngine, Engine, choose_engine
+from withinpx.training.discover import lost_heatmaps, moving_centres, warm_start
+from withinpx.training.engine import DenseEngine, Engine, SparseEngine, choose_engine
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_picture
@@ -48,19 +48,33 @@ def fit(
 ) -> Autoencoder:
     """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
     model, images = placed(model, images, settings.device)
-    optimiser = adam(model, recipe, settings.device)
+    engine = choose_engine(model, images, settings.dense)
+    centres = None
+    if recipe.warm_start_steps:
+        if model.config.objects > 1:
+            raise InputError("The warm start knows one object only: train several with recipe paper.")
+        centres = moving_centres(images).unsqueeze(1)
+    return learn(engine, len(images), centres, recipe, seed, settings)
+
+
+def learn(
+    engine: Engine, count: int, centres: Tensor | None, recipe: Recipe, seed: int, settings: FitSettings
+) -> Autoencoder:
+    """The loop. ``centres`` (b n 2) is where the heatmaps should begin; not a number where that is not known."""
+    model, device = engine.model, settings.device
+    optimiser = adam(model, recipe, device)
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
     log = Log(settings.folder, done)
-    engine = choose_engine(model, images, settings.dense)
     step = choose_step(engine, optimiser, settings)
-    if recipe.warm_start_steps and not done:
-        look_where_things_move(engine, images, recipe, seed, settings.watchers)
+    if centres is not None and not done:
+        look_there(engine, centres, recipe, recipe.warm_start_steps, seed, settings.watchers)
     saved = time.monotonic()
 
     model.train()
     for number in range(done + 1, recipe.epochs + 1):
+        set_learning_rate(optimiser, recipe, number)
         losses, accuracies = [], []
-        for chosen, nearby in batches(images, recipe.batch_size, seed, number):
+        for chosen, nearby in batches(count, recipe.batch_size, seed, number, device):
             loss, accuracy = step(chosen, nearby)
             losses.append(loss)
             accuracies.append(accuracy)
@@ -69,12 +83,14 @@ def fit(
         stop_if_broken(epoch)
         for watcher in settings.watchers:
             watcher.epoch(epoch, recipe)
+        if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_checks]:
+            restart_the_lost(engine, centres, recipe, seed, settings.watchers)
         if settings.folder and time.monotonic() - saved > settings.checkpoint_every_s:
             save_checkpoint(settings.folder, model, optimiser, number)
             saved = time.monotonic()
         if recipe.stop_when_learned and is_learned(log.epochs):
             break
-    settle_batch_norm(engine, images, recipe.batch_size)
+    settle_batch_norm(engine, count, recipe.batch_size, device)
     return model.eval()
 
 
@@ -101,25 +117,44 @@ def choose_step(engine: Engine, optimiser: torch.optim.Adam, settings: FitSettin
     return plain_step(engine, optimiser)
 
 
-def look_where_things_move(
-    engine: Engine, images: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]
+def look_there(
+    engine: Engine, centres: Tensor, recipe: Recipe, steps: int, seed: int, watchers: tuple[Watcher, ...]
 ) -> None:
-    """The warm start of a recipe that has one."""
-    if engine.model.config.objects > 1:
-        raise InputError("The warm start knows one object only: train several with recipe paper.")
-    centres = moving_centres(images).unsqueeze(1)
-    for number in warm_start(engine, centres, recipe.warm_start_steps, seed):
+    """The warm start."""
+    for number in warm_start(engine, centres, steps, seed, recipe.batch_size):
         for watcher in watchers:
             watcher.warm_start(number, recipe)
 
 
-def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+def restart_the_lost(
+    engine: Engine, centres: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]
+) -> None:
+    """Heatmaps that sit still or follow another's object are sent back to their own; the others stay where they are."""
+    if not isinstance(engine, SparseEngine):
+        return
+    lost = lost_heatmaps(engine.latest, centres)
+    if lost.any():
+        targets = torch.where(lost[None, :, None], centres, engine.latest)
+        look_there(engine, targets, recipe, recipe.warm_start_steps // 2, seed + 1, watchers)
+
+
+def set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:
+    """The epoch's learning rate, if the recipe has it fade: up in a tenth of the epochs, then down along a cosine."""
+    if recipe.fading:
+        done = epoch / recipe.epochs
+        rate = recipe.learning_rate * min(10 * done, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+
+
+def batches(
+    count: int, batch_size: int, seed: int, epoch: int, device: torch.device = CPU
+) -> Iterator[tuple[Tensor, Tensor]]:
     """The epoch's batches as indices: of the pictures, and of a picture nearby in time for each.
 
     They depend on the seed and the epoch alone, so a resumed run sees what an uninterrupted one would. What does not
     fill a batch is left for another epoch: a small last batch would unsettle batch-norm.
     """
-    count = len(images)
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
     order = torch.randperm(count, generator=generator)
     away = torch.randint(1, NEARBY_FRAMES + 1, (count,), generator=generator)
@@ -127,7 +162,7 @@ def batches(images: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[
     outside = (order + away < 0) | (order + away >= count)
     nearby = (order + torch.where(outside, -away, away)) % count
     whole = max(count // batch_size, 1) * min(batch_size, count)
-    order, nearby = order[:whole].to(images.device), nearby[:whole].to(images.device)
+    order, nearby = order[:whole].to(device), nearby[:whole].to(device)
     yield from zip(order.split(batch_size), nearby.split(batch_size), strict=True)
 
 
@@ -147,7 +182,7 @@ def stop_if_broken(epoch: Epoch) -> None:
 
 
 @torch.no_grad()
-def settle_batch_norm(engine: Engine, images: Tensor, batch_size: int) -> None:
+def settle_batch_norm(engine: Engine, count: int, batch_size: int, device: torch.device = CPU) -> None:
     """Measure batch-norm's statistics once more, over all pictures, with the final weights.
 
     The running averages that training leaves behind mix statistics of earlier weights.
@@ -158,7 +193,7 @@ def settle_batch_norm(engine: Engine, images: Tensor, batch_size: int) -> None:
         norm.reset_running_stats()
         norm.momentum = None  # a plain average over the batches
     engine.model.train()
-    for chosen, nearby in batches(images, batch_size, seed=0, epoch=0):
+    for chosen, nearby in batches(count, batch_size, 0, 0, device):
         engine.redraw(chosen, nearby)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum

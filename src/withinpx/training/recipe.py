@@ -15,6 +15,8 @@ class Recipe:
     learning_rate: float  # Adam's
     warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
     stop_when_learned: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
+    fading: bool = False  # the learning rate falls to nothing along a cosine
+    restart_checks: tuple[float, ...] = ()  # at these shares of the epochs, heatmaps that lost their object start again
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate"):
@@ -24,6 +26,15 @@ class Recipe:
 
 PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
 WARM = Recipe(name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_learned=True)
+CLIP = Recipe(  # real footage; the epochs are chosen for a number of steps (tracking/attempt.py)
+    name="clip",
+    epochs=100,
+    batch_size=16,
+    learning_rate=2e-3,
+    warm_start_steps=150,
+    fading=True,
+    restart_checks=(0.1, 0.25, 0.5),
+)
 RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}
 
 

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.sparse import Field, Patch, first_reach, masked, sparse_cnn
+from withinpx.model.sparse import Base, Field, Patch, first_reach, masked, sparse_cnn
 from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
 
 NOISE_SAMPLE = 1_000_000  # pixels that the noise is measured on
+Picture = Callable[[Tensor, Tensor], Tensor]  # the decoder's maps, what lies behind -> pictures
 Measure = Callable[[Tensor, Tensor], Tensor]  # drawn, shown -> one number per pixel; zero where nothing is compared
 
 
@@ -26,28 +27,49 @@ class Change:
 
 @dataclass(frozen=True)
 class Scene:
-    """All pictures of a training. A pixel that differs from the background by ``noise`` or less is the background."""
+    """All pictures of a training. A pixel that differs from the background by no more than noise is the background."""
 
-    images: Float[Tensor, "b c h w"]
-    background: Float[Tensor, "1 c h w"]
+    images: Float[Tensor, "b c h w"]  # what the decoder has to draw
+    backgrounds: Float[Tensor, "p c h w"]  # one for all pictures, or one for each
+    blank: Base  # what the encoder sees where nothing changed
     changes: list[Change]
     share: float  # of the pixels that the encoder has to compute
 
     @classmethod
     def of(cls, images: Float[Tensor, "b c h w"], model: Autoencoder, noise: float = 0.0) -> "Scene":
-        """The background is the median picture."""
+        """The background is the median picture, and the encoder sees it."""
         background = median_picture(images).unsqueeze(0)
         changed = difference(images) > noise
         images = torch.where(changed.unsqueeze(1), images, background)
+        return cls._of(images, changed, background, images, Base.whole(background), model)
+
+    @classmethod
+    def of_movers(
+        cls,
+        images: Float[Tensor, "b c h w"],
+        changed: Bool[Tensor, "b h w"],
+        backgrounds: Float[Tensor, "p c h w"],
+        model: Autoencoder,
+    ) -> "Scene":
+        """The backgrounds are known, and the encoder sees what differs from them alone (``movers_only``)."""
+        seen = movers_only(images, changed)
+        images = torch.where(changed.unsqueeze(1), images, backgrounds)
+        size = (images.shape[-2], images.shape[-1])
+        blank = Base.even(size, images.shape[1], model.config.encoder_rf // 2, images)
+        return cls._of(images, changed, backgrounds, seen, blank, model)
+
+    @classmethod
+    def _of(
+        cls, images: Tensor, changed: Tensor, backgrounds: Tensor, seen: Tensor, blank: Base, model: Autoencoder
+    ) -> "Scene":
         reach = model.config.encoder_rf // 2
-        boxes = [boxes_of_change(each) for each in changed]
-        all_windows = windows_of(boxes, 2 * reach, images.device)
+        all_windows = windows_of([boxes_of_change(each) for each in changed], 2 * reach, images.device)
         touched = sum(len(each) * (each.height + 2 * reach) * (each.width + 2 * reach) for each in all_windows)
         around = first_reach(model.encoder)
         changes = [
-            Change(each, cut_pictures(images, each), cut_pictures(images, each.grown(around))) for each in all_windows
+            Change(each, cut_pictures(images, each), cut_pictures(seen, each.grown(around))) for each in all_windows
         ]
-        return cls(images, background, changes, touched / images[:, 0].numel())
+        return cls(images, backgrounds, blank, changes, touched / images[:, 0].numel())
 
     def only(self, chosen: Tensor) -> "Scene":
         """The pictures of a batch."""
@@ -60,27 +82,42 @@ class Scene:
             if len(kept):
                 fewer = Windows(there[kept], windows.top[kept], windows.left[kept], windows.height, windows.width)
                 changes.append(Change(fewer, change.shown[kept], change.around[kept]))
-        return Scene(self.images[chosen], self.background, changes, self.share)
+        backgrounds = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[chosen]
+        return Scene(self.images[chosen], backgrounds, self.blank, changes, self.share)
 
     def heatmaps(self, model: Autoencoder) -> Field:
         """The encoder over all pictures."""
         reach = first_reach(model.encoder)
         patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
-        return sparse_cnn(model.encoder, Field(len(self.images), self.background, patches))
+        return sparse_cnn(model.encoder, Field(len(self.images), self.blank, patches))
 
-    def compare(self, drawn: Field, measure: Measure) -> Tensor:
-        """The sum of a measure over all pixels of all pictures, computed only where it is not the background's."""
-        size = drawn.size
-        total = len(self.images) * measure(drawn.base, self.background).sum()
+    def compare(self, drawn: Field, picture: Picture, measure: Measure) -> Tensor:
+        """The sum of a measure over all pixels of all pictures, computed only where it is not the background's.
+
+        ``drawn`` are the decoder's own maps, ``picture`` makes pictures of them and of what lies behind.
+        """
+        size, backgrounds = drawn.size, self.backgrounds
+        alike = len(self.images) // len(backgrounds)  # pictures with the same background
+        total = alike * measure(picture(drawn.base.spread(), backgrounds), backgrounds).sum()
         for change in self.changes:
-            base, still = cut(drawn.base, change.windows), cut(self.background, change.windows)
+            still = self._behind(change.windows)
+            base = picture(drawn.base.cut(change.windows), still)
             more = measure(base, change.shown) - measure(base, still)
             total = total + masked(more, change.windows, size).sum()
         for patch in drawn.patches:
-            base, shown = cut(drawn.base, patch.windows), cut_pictures(self.images, patch.windows)
-            more = measure(patch.values, shown) - measure(base, shown)
+            still, shown = self._behind(patch.windows), cut_pictures(self.images, patch.windows)
+            base = picture(drawn.base.cut(patch.windows), still)
+            more = measure(picture(patch.values, still), shown) - measure(base, shown)
             total = total + masked(more, patch.windows, size).sum()
         return total
+
+    def _behind(self, windows: Windows) -> Tensor:
+        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else cut_pictures(self.backgrounds, windows)
+
+
+def movers_only(images: Float[Tensor, "b c h w"], changed: Bool[Tensor, "b h w"]) -> Float[Tensor, "b c h w"]:
+    """What changed, from 1 to 2, over nothing at all: zero, as beyond the picture's border."""
+    return (images + 1) * changed.unsqueeze(1)
 
 
 def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:

@@ -1,0 +1,186 @@
+"""Which things move: what differs from the backdrop, followed from frame to frame and told apart by its looks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.optimize import linear_sum_assignment
+
+from withinpx.inspection.backdrop import Backdrop, Pictures, difference
+
+SMALLEST_AREA = 6  # px: less is noise
+SMALLEST_SHARE = 0.1  # of the largest mover's area (times time): less is a flicker
+CLOSING = 2  # px: parts of one thing are this near each other
+SAME_LOOK = 1.0  # looks this far apart (see _look_distance) are two things
+REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One connected thing in one frame."""
+
+    frame: int
+    centre: tuple[float, float]  # (x, y), px
+    box: tuple[int, int, int, int]  # left, top, right, bottom; the last two not included
+    area: int
+    colour: NDArray[np.float64]  # its mean
+    contrast: float  # its mean difference from the backdrop
+
+    @property
+    def size(self) -> int:
+        """Larger side of the box, px."""
+        return max(self.box[2] - self.box[0], self.box[3] - self.box[1])
+
+    def touches_border(self, width: int, height: int) -> bool:
+        """Is it cut off by the picture's border?"""
+        left, top, right, bottom = self.box
+        return left == 0 or top == 0 or right == width or bottom == height
+
+
+@dataclass(frozen=True)
+class Mover:
+    """One thing that moves: at most one blob per frame."""
+
+    blobs: tuple[Blob, ...]
+
+    @property
+    def frames(self) -> list[int]:
+        """In which it is seen by itself."""
+        return [blob.frame for blob in self.blobs]
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The range of its size, px, but for the odd frame."""
+        sizes = [blob.size for blob in self.blobs]
+        return float(np.quantile(sizes, 0.05)), float(np.quantile(sizes, 0.95))
+
+    @property
+    def travel(self) -> float:
+        """How far apart, along an axis, are the places it was seen at, px."""
+        centres = np.array([blob.centre for blob in self.blobs])
+        return float(np.ptp(centres, axis=0).max())
+
+    @property
+    def weight(self) -> float:
+        """How much of the clip it is: area times frames."""
+        return float(sum(blob.area for blob in self.blobs))
+
+    @property
+    def look(self) -> NDArray[np.float64]:
+        """Its usual colour, and the logarithm of its usual area."""
+        colour = np.median([blob.colour for blob in self.blobs], axis=0)
+        return np.append(colour, np.log(np.median([blob.area for blob in self.blobs])))
+
+
+def find_movers(images: Pictures, backdrop: Backdrop, chosen: NDArray[np.intp] | None = None) -> list[Mover]:
+    """All movers, the most prominent first."""
+    frames = np.arange(len(images)) if chosen is None else chosen
+    blobs = [
+        found
+        for frame in frames
+        for found in blobs_of(images[frame], backdrop.of(np.array([frame]))[0], backdrop, int(frame))
+    ]
+    pieces = [Mover(tuple(piece)) for piece in _pieces(blobs)]
+    movers = _joined(pieces)
+    return sorted(_lasting(movers, len(frames)), key=lambda mover: -mover.weight)
+
+
+def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: Backdrop, frame: int) -> list[Blob]:
+    """The connected things of a frame that differ from the backdrop."""
+    changed = backdrop.changed(image[None], behind[None])[0]
+    together = ndimage.binary_closing(np.pad(changed, CLOSING), iterations=CLOSING)[CLOSING:-CLOSING, CLOSING:-CLOSING]
+    labels, count = ndimage.label(ndimage.binary_fill_holes(together), structure=np.ones((3, 3)))
+    distance = difference(image[None], behind[None])[0]
+    blobs = []
+    for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        inside = labels[rows, columns] == label
+        area = int(inside.sum())
+        if area < SMALLEST_AREA:
+            continue
+        weight = distance[rows, columns] * inside
+        solid = inside & (distance[rows, columns] >= 0.5 * np.quantile(distance[rows, columns][inside], 0.9))
+        y, x = ndimage.center_of_mass(inside)
+        blobs.append(
+            Blob(
+                frame,
+                (columns.start + x + 0.5, rows.start + y + 0.5),
+                (columns.start, rows.start, columns.stop, rows.stop),
+                area,
+                image[rows, columns][solid].mean(axis=0).astype(np.float64),
+                float(weight.sum() / area),
+            )
+        )
+    return blobs
+
+
+def _pieces(blobs: list[Blob]) -> list[list[Blob]]:
+    """Blobs of neighbouring frames linked where it is plain that they are the same thing."""
+    by_frame: dict[int, list[Blob]] = {}
+    for blob in blobs:
+        by_frame.setdefault(blob.frame, []).append(blob)
+    pieces: list[list[Blob]] = []
+    alive: list[list[Blob]] = []
+    for frame in sorted(by_frame):
+        here = by_frame[frame]
+        cost = np.array([[_link_cost(piece, blob) for blob in here] for piece in alive]).reshape(len(alive), len(here))
+        linked = set()
+        for row, column in zip(*linear_sum_assignment(cost), strict=True) if alive else ():
+            if cost[row, column] < 1:
+                alive[row].append(here[column])
+                linked.add(column)
+        fresh = [[blob] for column, blob in enumerate(here) if column not in linked]
+        pieces += fresh
+        alive = [piece for piece in alive if piece[-1].frame == frame] + fresh
+    return pieces
+
+
+def _link_cost(piece: list[Blob], blob: Blob) -> float:
+    """Below one if the blob plainly is what the piece has followed so far."""
+    last = piece[-1]
+    predicted = np.array(last.centre)
+    if len(piece) > 1:
+        steps = blob.frame - last.frame
+        predicted = predicted + steps * (predicted - np.array(piece[-2].centre)) / (last.frame - piece[-2].frame)
+    away = min(np.hypot(*(np.array(blob.centre) - where)) for where in (predicted, np.array(last.centre)))
+    reach = REACH * np.sqrt(max(blob.area, last.area) / np.pi)
+    return float(min(max(away / reach, _look_distance(_look(last), _look(blob))), 10))
+
+
+def _look(blob: Blob) -> NDArray[np.float64]:
+    return np.append(blob.colour, np.log(blob.area))
+
+
+def _look_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """One if two looks are as unlike as two things are: a quarter of full contrast, or two and a half times the area."""
+    colour = float(np.abs(one[:-1] - other[:-1]).max()) / 0.25
+    area = abs(float(one[-1] - other[-1])) / np.log(2.5)
+    return float(np.hypot(colour, area))
+
+
+def _joined(pieces: list[Mover]) -> list[Mover]:
+    """Pieces that look alike and are never seen together are one thing, seen again."""
+    movers = sorted(pieces, key=lambda piece: -piece.weight)
+    while len(movers) > 1:
+        best = min(
+            (
+                (_look_distance(one.look, other.look), i, j)
+                for i, one in enumerate(movers)
+                for j, other in enumerate(movers[:i])
+                if not set(one.frames) & set(other.frames)
+            ),
+            default=(np.inf, 0, 0),
+        )
+        if best[0] >= SAME_LOOK:
+            return movers
+        _, i, j = best
+        together = Mover(tuple(sorted(movers[i].blobs + movers[j].blobs, key=lambda blob: blob.frame)))
+        movers = [mover for k, mover in enumerate(movers) if k not in (i, j)] + [together]
+    return movers
+
+
+def _lasting(movers: list[Mover], frames: int) -> list[Mover]:
+    """Without the flickers: what is hardly ever there, or too little beside the others."""
+    often = [mover for mover in movers if len(mover.blobs) >= max(2, SMALLEST_SHARE * frames)]
+    most = max((mover.weight for mover in often), default=0.0)
+    return [mover for mover in often if mover.weight >= 0.02 * most]

@@ -1,0 +1,123 @@
+"""Other tools read what we write, and find the same places in it."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.tracking.scenes import HEIGHT, WIDTH, made_up
+from withinpx.errors import InputError
+from withinpx.tracking.exports import coco_rle, export, to_supervision
+from withinpx.tracking.tracks import Tracks
+
+
+def box_mask(tracks: Tracks, row: int, each: int) -> NDArray[np.bool_]:
+    left, top, width, height = tracks.boxes[row, each]
+    y, x = np.mgrid[:HEIGHT, :WIDTH] + 0.5
+    return np.asarray((x >= left) & (x < left + width) & (y >= top) & (y < top + height))
+
+
+# pycocotools' arrays do not know numpy 2's copy keyword
+old_arrays = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+
+@old_arrays
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.98, 1.0])
+@pytest.mark.parametrize("size", [(1, 1), (7, 5), (200, 300)])
+def test_run_lengths_decode_to_the_mask(share: float, size: tuple[int, int]) -> None:
+    decode: Any = import_module("pycocotools.mask").decode
+    mask = np.random.default_rng(0).uniform(size=size) < share
+    assert np.array_equal(decode(coco_rle(mask)).astype(np.bool_), mask)
+
+
+@old_arrays
+def test_coco_tools_load_boxes_scores_and_masks(tmp_path: Path) -> None:
+    coco: Any = import_module("pycocotools.coco").COCO
+    tracks = made_up()
+    results, images = export(
+        tracks, tmp_path, ["coco"], lambda row, each: box_mask(tracks, row, each) if each < 2 else None
+    )
+    dataset = coco(str(images))
+    loaded = dataset.loadRes(str(results))
+    assert sorted(dataset.getImgIds()) == tracks.frames.tolist()
+    assert len(loaded.anns) == tracks.present.sum()
+    for row, each in np.argwhere(tracks.present).tolist():
+        (found,) = loaded.loadAnns(loaded.getAnnIds(imgIds=int(tracks.frames[row]), catIds=each + 1))
+        x, y = tracks.positions[row, each]
+        assert found["bbox"] == pytest.approx([x - 3, y - 2, 6, 4])
+        assert found["score"] == (1.0 if tracks.certified[row, each] else 0.5)
+        if each < 2:
+            assert np.array_equal(loaded.annToMask(found).astype(np.bool_), box_mask(tracks, row, each))
+
+
+def test_a_mask_of_another_size_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="object 0 is 4x3 px where the picture is 48x36 px"):
+        export(made_up(), tmp_path, ["coco"], lambda row, each: np.ones((3, 4), np.bool_))
+
+
+def test_mot_counts_frames_objects_and_pixels_from_one(tmp_path: Path) -> None:
+    tracks = made_up()
+    (path,) = export(tracks, tmp_path, ["mot"])
+    lines = path.read_text().splitlines()
+    assert lines[0] == "11,1,6.2500,8.5000,6.0000,4.0000,1,-1,-1,-1"
+    table = np.loadtxt(path, delimiter=",")
+    rows, numbers = np.nonzero(tracks.present)
+    assert table.shape == (len(rows), 10)
+    assert np.array_equal(table[:, 0], tracks.frames[rows] + 1)
+    assert np.array_equal(table[:, 1], numbers + 1)
+    np.testing.assert_allclose(table[:, 2:4] + table[:, 4:6] / 2 - 1, tracks.positions[rows, numbers], atol=1e-4)
+    assert set(table[:, 6]) == {0.5, 1.0}
+
+
+def test_deeplabcut_counts_from_the_centre_of_the_first_pixel(tmp_path: Path) -> None:
+    (path,) = export(made_up(2), tmp_path, ["dlc"])
+    assert path.read_text().splitlines() == [
+        "scorer" + ",withinpx" * 9,
+        "individuals" + ",object0" * 3 + ",object1" * 3 + ",object2" * 3,
+        "bodyparts" + ",centre" * 9,
+        "coords" + ",x,y,likelihood" * 3,
+        "10,7.7500,9.0000,1,40.0000,17.5000,1,,,0",
+        "12,10.7500,9.0000,1,38.0000,18.5000,1,,,0",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")  # movement brings some eighty packages, each with its own
+def test_movement_reads_the_deeplabcut_table(tmp_path: Path) -> None:
+    load_poses: Any = pytest.importorskip("movement.io.load_poses", reason="movement is 1 GB: not in the test extra")
+    tracks = made_up()
+    (path,) = export(tracks, tmp_path, ["dlc"])
+    poses = load_poses.from_dlc_file(path)
+    assert poses.position.sizes == {"time": 8, "space": 2, "keypoints": 1, "individuals": 3}
+    places = poses.position.transpose("time", "individuals", "keypoints", "space").values[:, :, 0]
+    expected = np.where(tracks.present[..., None], tracks.positions - 0.5, np.nan)
+    np.testing.assert_allclose(places, expected, rtol=0, atol=1e-4)
+    likelihood = np.where(tracks.present, np.where(tracks.certified, 1.0, 0.5), 0.0)
+    assert np.array_equal(poses.confidence.values[:, 0], likelihood)
+
+
+@pytest.mark.filterwarnings("ignore:OpenCV:UserWarning")  # supervision does without it, and says so
+def test_supervision_gets_the_objects_that_are_present() -> None:
+    tracks = made_up()
+    found = to_supervision(tracks, 0)
+    assert found.tracker_id.tolist() == [0, 1]
+    np.testing.assert_allclose(found.xyxy[0], [5.25, 7.5, 11.25, 11.5])
+    assert found.data["bound_px"].tolist() == [5.25, 4.0]
+    refused = to_supervision(tracks, 3)
+    assert refused.confidence.tolist() == [1.0, 0.5, 1.0]
+    assert len(refused[refused.data["certified"]]) == 2
+    assert len(import_module("supervision").Detections.merge([found, refused])) == 5
+
+
+def test_without_supervision_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "supervision", None)
+    with pytest.raises(InputError, match=r"pip install 'withinpx\[supervision\]'"):
+        to_supervision(made_up(), 0)
+
+
+def test_a_format_we_do_not_write_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="choose of coco, mot, dlc"):
+        export(made_up(), tmp_path, ["yolo"])  # type: ignore[list-item]
