@@ -23,6 +23,14 @@ def write_json(path: Path, value: Any) -> None:
     write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{path} cannot be read as JSON.") from None
+
+
 def new_folder(path: Path) -> Path:
     """Make a folder that was not there; never write into one that was."""
     if path.exists():

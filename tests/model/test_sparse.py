@@ -127,3 +127,9 @@ def test_boxes_are_joined_until_none_are_near() -> None:
     assert joined(boxes, gap=0) == boxes
     assert joined(boxes, gap=12) == [(0, 0, 2, 8), (20, 20, 22, 22)]
     assert joined(boxes, gap=18) == [(0, 0, 22, 22)]
+
+
+def test_boxes_at_the_same_place_are_joined_and_not_lost() -> None:
+    box = (3, 4, 9, 10)
+    assert joined([box, box], gap=2) == [box]
+    assert joined([box, (30, 30, 32, 32), box], gap=2) == [box, (30, 30, 32, 32)]

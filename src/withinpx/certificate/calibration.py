@@ -55,3 +55,12 @@ def measured_shift(
 def shift_between(positions: Float[Tensor, "b n 2"], drawn: Float[Tensor, "b n h w"]) -> Float[Tensor, "n 2"]:
     """The median over pictures of the centre of what is drawn minus z, px."""
     return (object_centres(drawn) - positions).quantile(0.5, dim=0)
+
+
+def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.25, high: float = 0.75) -> Float[Tensor, "*b h w"]:
+    """How much of each pixel is the object's: none below ``low`` of the map's peak, all above ``high``.
+
+    A hard edge would make centres jump by parts of a pixel as an object moves over the grid.
+    """
+    peak = drawn.amax(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
+    return ((drawn / peak - low) / (high - low)).clamp(0, 1)

@@ -7,7 +7,9 @@ from scipy import ndimage
 from withinpx.inspection.backdrop import Backdrop, Pictures, difference, noise_threshold
 
 MOVING_PX = 0.75  # a camera that moves the picture by less than this is called still
-NEARBY = (-15, -12, -9, -6, 6, 9, 12, 15)  # frames before and after, from which a backdrop is put together
+NEAREST = 6  # frames: a nearer one shows the movers at nearly the same place
+SPACING = 3  # frames between those that a backdrop is put together from
+NEARBY = 8  # of them
 DETAIL_PX = 3.0  # details larger than this say little about where the picture is
 
 
@@ -32,14 +34,18 @@ def nearby_backdrop(images: Pictures, path: NDArray[np.float64]) -> Backdrop:
 
 def _from_nearby(images: Pictures, path: NDArray[np.float64], frame: int) -> NDArray[np.float32]:
     moved, known = [], []
-    for away in NEARBY:
-        other = frame + away
-        if 0 <= other < len(images):
-            dx, dy = path[frame] - path[other]
-            moved.append(ndimage.shift(images[other], (dy, dx, 0), order=1, mode="nearest"))
-            known.append(ndimage.shift(np.ones(images.shape[1:3], np.float32), (dy, dx), order=1, mode="constant") > 0.5)
+    for other in _neighbours(frame, len(images)):
+        dx, dy = path[frame] - path[other]
+        moved.append(ndimage.shift(images[other], (dy, dx, 0), order=1, mode="nearest"))
+        known.append(ndimage.shift(np.ones(images.shape[1:3], np.float32), (dy, dx), order=1, mode="constant") > 0.5)
     pixels = np.ma.masked_array(np.stack(moved), ~np.repeat(np.stack(known)[..., None], images.shape[-1], axis=-1))
     return np.where(pixels.mask.all(axis=0), images[frame], np.ma.median(pixels, axis=0).filled(0)).astype(np.float32)
+
+
+def _neighbours(frame: int, count: int) -> list[int]:
+    """The frames that show what is behind the movers of this one: near in time, but not too near."""
+    away = [sign * step for step in range(NEAREST, count, SPACING) for sign in (-1, 1)]
+    return [frame + step for step in away if 0 <= frame + step < count][:NEARBY]
 
 
 def _details(image: NDArray[np.float32]) -> NDArray[np.complex128]:

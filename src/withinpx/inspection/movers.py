@@ -12,7 +12,8 @@ from withinpx.inspection.backdrop import Backdrop, Pictures, difference
 SMALLEST_AREA = 6  # px: less is noise
 SMALLEST_SHARE = 0.1  # of the largest mover's area (times time): less is a flicker
 CLOSING = 2  # px: parts of one thing are this near each other
-SAME_LOOK = 1.0  # looks this far apart (see _look_distance) are two things
+SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
+THIN = 0.12  # of the root of its area: what is thinner than twice this is no part of a thing's body
 REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
 
 
@@ -26,11 +27,7 @@ class Blob:
     area: int
     colour: NDArray[np.float64]  # its mean
     contrast: float  # its mean difference from the backdrop
-
-    @property
-    def size(self) -> int:
-        """Larger side of the box, px."""
-        return max(self.box[2] - self.box[0], self.box[3] - self.box[1])
+    size: int  # larger side of the box around its body, px: thin parts (a tail, a shadow's rim) are left out
 
     def touches_border(self, width: int, height: int) -> bool:
         """Is it cut off by the picture's border?"""
@@ -109,9 +106,18 @@ def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: 
                 area,
                 image[rows, columns][solid].mean(axis=0).astype(np.float64),
                 float(weight.sum() / area),
+                _body_size(inside),
             )
         )
     return blobs
+
+
+def _body_size(inside: NDArray[np.bool_]) -> int:
+    thin = max(1, int(THIN * np.sqrt(inside.sum())))
+    around = np.pad(inside, thin)
+    body = ndimage.binary_opening(around, iterations=thin)
+    rows, columns = np.nonzero(body if body.any() else around)
+    return int(max(np.ptp(rows), np.ptp(columns))) + 1
 
 
 def _pieces(blobs: list[Blob]) -> list[list[Blob]]:
@@ -144,14 +150,14 @@ def _link_cost(piece: list[Blob], blob: Blob) -> float:
         predicted = predicted + steps * (predicted - np.array(piece[-2].centre)) / (last.frame - piece[-2].frame)
     away = min(np.hypot(*(np.array(blob.centre) - where)) for where in (predicted, np.array(last.centre)))
     reach = REACH * np.sqrt(max(blob.area, last.area) / np.pi)
-    return float(min(max(away / reach, _look_distance(_look(last), _look(blob))), 10))
+    return float(min(max(away / reach, look_distance(_look(last), _look(blob))), 10))
 
 
 def _look(blob: Blob) -> NDArray[np.float64]:
     return np.append(blob.colour, np.log(blob.area))
 
 
-def _look_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def look_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """One if two looks are as unlike as two things are: a quarter of full contrast, or two and a half times the area."""
     colour = float(np.abs(one[:-1] - other[:-1]).max()) / 0.25
     area = abs(float(one[-1] - other[-1])) / np.log(2.5)
@@ -164,7 +170,7 @@ def _joined(pieces: list[Mover]) -> list[Mover]:
     while len(movers) > 1:
         best = min(
             (
-                (_look_distance(one.look, other.look), i, j)
+                (look_distance(one.look, other.look), i, j)
                 for i, one in enumerate(movers)
                 for j, other in enumerate(movers[:i])
                 if not set(one.frames) & set(other.frames)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
-CLEAR = -4.0  # sigmoid of it is 0.018
+CLEAR = -5.0  # sigmoid of it is 0.007
 
 
 class BackgroundMode(StrEnum):
@@ -78,7 +78,9 @@ class NearbyBackground(Background):
 class LayeredBackground(Background):
     """An object layer over a known still: x_hat = (1 - a) * still + a * object.
 
-    The decoder draws (a, object) from the Gaussians alone, so the layer is exactly equivariant, and ``a`` is a mask.
+    The decoder draws (a, a * object) from the Gaussians alone, so the layer is exactly equivariant. The product is what
+    is drawn, not the object's colour: where ``a`` is near zero a colour would get no gradient, and a layer that begins
+    transparent would stay so.
     """
 
     still: Tensor
@@ -104,13 +106,14 @@ class LayeredBackground(Background):
         last = decoder[-1]
         if isinstance(last, nn.Conv2d) and last.bias is not None:
             with torch.no_grad():
+                last.bias.zero_()
                 last.bias[0] = CLEAR
 
     @staticmethod
     def over(drawn: Float[Tensor, "b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
         """x_hat = (1 - a) * still + a * object."""
         opacity, objects = drawn[:, :1].sigmoid(), drawn[:, 1:]
-        return (1 - opacity) * still + opacity * objects
+        return (1 - opacity) * still + objects
 
 
 class PerspectiveBackground(LayeredBackground):

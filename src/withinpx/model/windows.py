@@ -91,7 +91,8 @@ def joined(boxes: list[Box], gap: int) -> list[Box]:
     boxes = list(boxes)
     index = 0
     while index < len(boxes):
-        near = [other for other in boxes[index + 1 :] if _apart(boxes[index], other) <= gap]
+        later = boxes[index + 1 :]
+        near = [other for other in later if _apart(boxes[index], other) <= gap]
         if near:
             all_of_them = [boxes[index], *near]
             boxes[index] = (
@@ -100,7 +101,7 @@ def joined(boxes: list[Box], gap: int) -> list[Box]:
                 max(box[2] for box in all_of_them),
                 max(box[3] for box in all_of_them),
             )
-            boxes = [box for box in boxes if box not in near]
+            boxes = [*boxes[: index + 1], *(other for other in later if other not in near)]
             index = 0  # a larger box may be near others
         else:
             index += 1

@@ -1,30 +1,24 @@
 """The recording with what was found drawn on it, as a video: where each object is, and how far off that can be."""
 
-import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Self
 
-import av
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
-from withinpx.files import folder_for
-from withinpx.tracking.palette import ALARM, REFUSED, RGB, colour_of, rgb
+from withinpx.palette import ALARM, REFUSED, RGB, colour_of, rgb
+from withinpx.tracking.mp4 import Mp4Writer, Pixels, enlarged, enlargement
 from withinpx.tracking.tracks import Tracks, bound_text, in_picture
 
-CLOCK = Fraction(1, 90_000)
-LONGER_SIDE = 640  # px; smaller pictures are enlarged to at least this
 TRAIL = 20  # frames
 SUPERSAMPLE = 2
 LINE = 28  # px, height of a line below the picture
@@ -32,7 +26,6 @@ FONT = 13  # px
 LONGEST_HEAD, LONGEST_CAPTION = "frame 00000   000.00 s", "0: refused: reconstruct"
 STRIP, TEXT = (22, 24, 29), (224, 226, 230)
 NO_REASONS: Mapping[int, str] = MappingProxyType({})
-Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -65,67 +58,32 @@ class OverlayWriter:
     """
 
     def __init__(self, path: Path, objects: int, selection: Selection = EVERYTHING) -> None:
-        self._path = folder_for(path.parent) / path.name
-        self._beside = self._path.with_name(f".{path.name}.part")
+        self._video = Mp4Writer(path, "overlay")
         self._objects, self._selection = objects, selection
         self._trail: deque[dict[int, Mark]] = deque(maxlen=TRAIL + 1)
-        self._stream: Any = None
-        self._start_s, self._last_pts = 0.0, -1
 
     def __enter__(self) -> Self:
-        self._container: Any = av.open(str(self._beside), "w", format="mp4", options={"movflags": "+faststart"})
+        self._video.__enter__()
         return self
 
     def add(self, pixels: Pixels, tracks: Tracks, row: int, reasons: Mapping[int, str] = NO_REASONS) -> None:
         """The next frame (height, width, colours), with a row of the tracks; why objects are refused, in a word."""
         if tracks.objects != self._objects:
             raise InputError(f"The overlay was begun for {self._objects} objects, the tracks have {tracks.objects}.")
-        factor = max(1, ceil(LONGER_SIDE / max(pixels.shape[:2])))
+        factor = enlargement(pixels)
         marks = _marks(tracks, row, self._selection, factor)
         self._trail.append(marks)
-        picture = draw_marks(_enlarged(pixels, factor), list(self._trail))
+        picture = draw_marks(Image.fromarray(enlarged(pixels, factor)), list(self._trail))
         captions = [_caption(tracks, row, each, reasons.get(each)) for each in range(self._objects)]
         head = f"frame {tracks.frames[row]}   {tracks.times_s[row]:.2f} s"
         refused = any(not mark.certified for mark in marks.values())
-        self._encode(with_legend(picture, head, captions, refused), float(tracks.times_s[row]))
-
-    def _encode(self, picture: Image.Image, time_s: float) -> None:
-        if self._stream is None:
-            self._stream, self._start_s = _h264(self._container, picture.size), time_s
-        if picture.size != (self._stream.width, self._stream.height):
-            raise InputError(f"The picture changes its size at {time_s:.3f} s: the overlay cannot go on.")
-        frame: Any = av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24")
-        frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709")
-        # two frames at one instant cannot be told apart by a player: the second follows a tick later
-        frame.pts = max(round((time_s - self._start_s) / CLOCK), self._last_pts + 1)
-        frame.time_base = CLOCK
-        frame.duration = frame.pts - self._last_pts if frame.pts else round(Fraction(1, 25) / CLOCK)
-        self._last_pts = frame.pts
-        self._container.mux(self._stream.encode(frame))
+        picture = with_legend(picture, head, captions, refused)
+        self._video.add(np.asarray(picture), float(tracks.times_s[row]))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._container:
-            if kind is None and self._stream is None:
-                raise InputError(f"The overlay {self._path} has no frame.")
-            if kind is None:
-                self._container.mux(self._stream.encode())
-        if kind is None:
-            with self._beside.open("rb") as file:
-                os.fsync(file.fileno())
-            self._beside.replace(self._path)
-
-
-def _h264(container: Any, size: tuple[int, int]) -> Any:
-    stream = container.add_stream("libx264", rate=25, options={"crf": "18", "bf": "0"})
-    stream.width, stream.height = size
-    stream.pix_fmt = "yuv420p"
-    context = stream.codec_context
-    context.time_base = CLOCK
-    context.flags |= av.codec.context.Flags.frame_duration
-    context.colorspace = context.color_primaries = context.color_trc = 1  # BT.709, in FFmpeg's numbering
-    return stream
+        self._video.__exit__(kind, error, trace)
 
 
 def _marks(tracks: Tracks, row: int, selection: Selection, factor: int) -> dict[int, Mark]:
@@ -142,12 +100,6 @@ def _marks(tracks: Tracks, row: int, selection: Selection, factor: int) -> dict[
         )
         for each in np.flatnonzero(tracks.present[row]).tolist()
     }
-
-
-def _enlarged(pixels: Pixels, factor: int) -> Image.Image:
-    """Every pixel as a block: what the network saw, not a smoothed version of it."""
-    colour = np.broadcast_to(pixels, (*pixels.shape[:2], 3))
-    return Image.fromarray(colour.repeat(factor, axis=0).repeat(factor, axis=1))
 
 
 def draw_marks(picture: Image.Image, trail: list[dict[int, Mark]]) -> Image.Image:

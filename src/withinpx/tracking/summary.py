@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.files import folder_for, write_atomically
-from withinpx.tracking.palette import colour_of
+from withinpx.palette import colour_of
 from withinpx.tracking.tracks import Tracks, bound_text
 
 Pixels = NDArray[np.uint8]  # (height, width, colours)

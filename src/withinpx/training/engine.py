@@ -65,16 +65,23 @@ class SparseEngine:
     ) -> None:
         self.model, self.scene, self.tolerance = model, scene, tolerance
         self.present = present  # (b, n): which objects each picture shows; all, if not given
+        self.hold: tuple[Tensor, float] | None = None  # centres (b n 2) the heatmaps are held to, and how firmly
+        self.hold_width = 1.0  # px: the Gaussian that a held heatmap should look like
         self.latest = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)  # z as last seen
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
         scene = self.scene.only(chosen)
-        positions, _ = sparse_softargmax(scene.heatmaps(self.model), self.model.config.temperature)
+        heatmaps = scene.heatmaps(self.model)
+        positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
         self.latest[chosen] = positions.detach()
         drawn = sparse_draw(self.model, positions, None if self.present is None else self.present[chosen])
         wrong = scene.compare(drawn.detach(), self._picture, self._wrong)
-        return self._loss(scene, drawn), 1 - wrong / scene.images[:, 0].numel()
+        loss = self._loss(scene, drawn)
+        if self.hold is not None and self.hold[1] > 0:
+            centres, weight = self.hold
+            loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.hold_width)
+        return loss, 1 - wrong / scene.images[:, 0].numel()
 
     def redraw_at(self, chosen: Tensor, centres: Tensor) -> Tensor:
         """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
@@ -88,6 +95,9 @@ class SparseEngine:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy, over known centres."""
         heatmaps = self.scene.only(chosen).heatmaps(self.model)
         _, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
+        return self._unlike(heatmaps, log_mass, centres, width)
+
+    def _unlike(self, heatmaps: Field, log_mass: Tensor, centres: Tensor, width: float) -> Tensor:
         agreement, weight = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
         known = ~centres.isnan().any(dim=-1)
         for patch in heatmaps.patches:

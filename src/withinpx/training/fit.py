@@ -73,6 +73,8 @@ def learn(
     model.train()
     for number in range(done + 1, recipe.epochs + 1):
         set_learning_rate(optimiser, recipe, number)
+        if isinstance(engine, SparseEngine) and centres is not None:
+            engine.hold = (centres, recipe.hold * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
         losses, accuracies = [], []
         for chosen, nearby in batches(count, recipe.batch_size, seed, number, device):
             loss, accuracy = step(chosen, nearby)

@@ -16,6 +16,7 @@ class Recipe:
     warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
     stop_when_learned: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
     fading: bool = False  # the learning rate falls to nothing along a cosine
+    hold: float = 0.0  # how firmly heatmaps are first held to what moves; fades to nothing by half of the epochs
     restart_checks: tuple[float, ...] = ()  # at these shares of the epochs, heatmaps that lost their object start again
 
     def __post_init__(self) -> None:
@@ -31,8 +32,9 @@ CLIP = Recipe(  # real footage; the epochs are chosen for a number of steps (tra
     epochs=100,
     batch_size=16,
     learning_rate=2e-3,
-    warm_start_steps=150,
+    warm_start_steps=100,
     fading=True,
+    hold=0.01,
     restart_checks=(0.1, 0.25, 0.5),
 )
 RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}

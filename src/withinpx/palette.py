@@ -1,4 +1,4 @@
-"""One colour per object, the same in the overlay and in the summary, told apart by colour-blind readers too."""
+"""One colour per object, the same in every picture and page, told apart by colour-blind readers too."""
 
 from collections.abc import Callable
 

@@ -1,0 +1,103 @@
+"""Look first: what the theorem's assumptions come to on a clip, before any training."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.data.clip import Clip
+from withinpx.errors import InputError
+from withinpx.inspection.backdrop import LEVEL, NOISE_FACTOR, Backdrop, Pictures, still_backdrop
+from withinpx.inspection.camera import camera_path, is_moving, nearby_backdrop
+from withinpx.inspection.movers import Mover, find_movers, look_distance
+
+RESTLESS = 6 * LEVEL  # a fixed camera's pixels do not usually differ from their median by more than this
+EVERYTHING_MOVES = 0.5  # of the picture
+ALIKE = 0.35  # looks nearer than this (one is what tells two things apart when they are followed) may be mixed up
+MOST_FRAMES = 240  # that are looked at
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was seen."""
+
+    images: Pictures
+    backdrop: Backdrop
+    movers: tuple[Mover, ...]  # the most prominent first
+    staying: tuple[Mover, ...]  # what changes but never leaves its place
+    camera: NDArray[np.float64]  # (frames, 2): where the scene lies in each frame, px; zeros for a fixed camera
+
+    @property
+    def camera_moves(self) -> bool:
+        """Is there a picture of the background per frame?"""
+        return not self.backdrop.is_still
+
+    @property
+    def noise(self) -> float:
+        """What a pixel of the background usually differs by, in levels of 255."""
+        return float(np.median(self.backdrop.threshold)) / NOISE_FACTOR / LEVEL
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The range of sizes of all movers, px."""
+        return min(mover.sizes[0] for mover in self.movers), max(mover.sizes[1] for mover in self.movers)
+
+    @property
+    def alike(self) -> list[tuple[int, int]]:
+        """Pairs of movers that look the same."""
+        pairs = combinations(range(len(self.movers)), 2)
+        return [(i, j) for i, j in pairs if look_distance(self.movers[i].look, self.movers[j].look) < ALIKE]
+
+
+def inspect(clip: Clip, background: str = "auto") -> Inspection:
+    """Look at a clip (at most a few hundred frames of it, evenly spread)."""
+    if len(clip) < 2:
+        raise InputError(f"{clip.source} is a single picture: nothing can be seen to move in it.")
+    if (clip.frames == clip.frames[0]).all():
+        raise InputError(f"Nothing moves: all pictures of {clip.source} are the same.")
+    images = clip.frames.astype(np.float32) / np.float32(255)
+    backdrop, camera = choose_backdrop(images, background)
+    check_background(clip, images, backdrop)
+    movers = find_movers(images, backdrop)
+    moving = tuple(mover for mover in movers if mover.travel >= max(2.0, 0.25 * mover.sizes[0]))
+    if not moving and not movers:
+        raise InputError(f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough.")
+    if not moving:
+        x, y = movers[0].blobs[0].centre
+        raise InputError(
+            f"Nothing leaves its place in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an object "
+            f"must be seen at two places at least."
+        )
+    return Inspection(images, backdrop, moving, tuple(mover for mover in movers if mover not in moving), camera)
+
+
+def choose_backdrop(images: Pictures, background: str) -> tuple[Backdrop, NDArray[np.float64]]:
+    """One picture for a fixed camera, one per frame for a moving one; and where the camera looks."""
+    fixed = np.zeros((len(images), 2))
+    if background == "nearby":
+        path = camera_path(images)
+        return nearby_backdrop(images, path), path
+    still = still_backdrop(images)
+    if background != "auto" or _restlessness(still) < RESTLESS:
+        return still, fixed
+    path = camera_path(images)
+    nearby = nearby_backdrop(images, path)
+    calmer = _restlessness(nearby) < 0.5 * _restlessness(still)
+    return (nearby, path) if is_moving(path) and calmer else (still, fixed)
+
+
+def check_background(clip: Clip, images: Pictures, backdrop: Backdrop) -> None:
+    """A cut, a light switched on, a camera that swings: then there is no background to speak of."""
+    share = np.array([backdrop.changed(images[i : i + 1], backdrop.of(np.array([i]))).mean() for i in range(len(images))])
+    if np.quantile(share, 0.9) > EVERYTHING_MOVES or (share > EVERYTHING_MOVES).mean() > 0.1:
+        frame = int(np.argmax(share > EVERYTHING_MOVES))
+        raise InputError(
+            f"Everything moves in {clip.source}: in frame {frame} {share[frame]:.0%} of the picture differs from the "
+            f"background. If there is a cut, keep one side of it with --start or --end; if the camera moves, try "
+            f"--background nearby."
+        )
+
+
+def _restlessness(backdrop: Backdrop) -> float:
+    return float(np.quantile(backdrop.threshold, 0.5)) / NOISE_FACTOR

@@ -1,0 +1,206 @@
+"""One training on what was seen in a clip, and what can be certified of it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from withinpx import __version__
+from withinpx.certificate.assumptions import GATE_PX, check_object
+from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
+from withinpx.certificate.observation import Observations, inside, picture_of, windows_around
+from withinpx.data.selection import Selection
+from withinpx.inspection.inspection import Inspection
+from withinpx.inspection.movers import Mover
+from withinpx.model.autoencoder import Autoencoder, new_network
+from withinpx.model.background import BackgroundMode, LayeredBackground
+from withinpx.model.receptive_field import measured_receptive_field
+from withinpx.model.windows import cut_pictures
+from withinpx.tracking.detector import Detector, fitted_shift, frames_of
+from withinpx.tracking.plan import Plan
+from withinpx.training.engine import SparseEngine
+from withinpx.training.fit import FitSettings, learn
+from withinpx.training.recipe import CLIP
+from withinpx.training.scene import Scene
+
+KEEP_OUT = 5  # one frame in this many is kept out of training
+STEPS = 320  # of training
+SHORT_GAP = 5  # frames: a mover missing for no longer than this is merged with another or covered, not gone
+UNSEEN = 0.5  # a thing that nobody draws counts if it is this much of the smallest object's area
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A trained detector and what it made of the frames that were looked at."""
+
+    detector: Detector
+    seen: Observations
+    kept_out: NDArray[np.intp]
+
+    @property
+    def merit(self) -> tuple[float, ...]:
+        """The better of two attempts has more: objects certified, then positions, then smaller residuals."""
+        certificate = self.detector.certificate
+        certified = sum(each.certified for each in certificate.objects)
+        positions = (reasons(self.seen, certificate) == "").mean()
+        residual = np.nanmedian(self.seen.residual) if self.seen.present.any() else np.inf
+        return float(certified), float(positions), -float(residual)
+
+
+def attempt(
+    inspection: Inspection,
+    plan: Plan,
+    selection: Selection,
+    recording: tuple[int, int],
+    source: str,
+    seed: int,
+    settings: FitSettings,
+) -> Attempt:
+    """Train and certify."""
+    model = new_network(plan.network, seed).to(settings.device)
+    images, backdrop = inspection.images, inspection.backdrop
+    everything = np.arange(len(images))
+    kept_out = everything[everything % KEEP_OUT == KEEP_OUT // 2] if len(images) >= 2 * KEEP_OUT else everything
+    trained = np.setdiff1d(everything, kept_out) if len(images) >= 2 * KEEP_OUT else everything
+    if isinstance(model.background, LayeredBackground):
+        model.background.still.copy_(torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1))
+    frames = frames_of(images[trained], backdrop.of(trained), backdrop, settings.device)
+    scene = Scene.of_movers(frames.images, frames.changed, frames.backgrounds, model)
+    movers = inspection.movers[: plan.movers]
+    present = torch.from_numpy(presence(movers, len(images), plan.network.objects)[trained]).to(settings.device)
+    engine = SparseEngine(model, scene, tolerance=0.1, present=present)
+    centres = torch.from_numpy(known_centres(movers, len(images), plan.network.objects)[trained]).to(settings.device)
+    recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
+    recipe = replace(recipe, epochs=max(1, STEPS // max(1, len(trained) // recipe.batch_size)))
+    learn(engine, len(trained), centres, recipe, seed, settings)
+    return certified_attempt(model, inspection, plan, selection, recording, source, kept_out)
+
+
+def certified_attempt(
+    model: Autoencoder,
+    inspection: Inspection,
+    plan: Plan,
+    selection: Selection,
+    recording: tuple[int, int],
+    source: str,
+    kept_out: NDArray[np.intp],
+) -> Attempt:
+    """Look at all frames with a trained network, and say what can be promised."""
+    unused = tuple(range(plan.movers, plan.network.objects))
+    blank = Certificate(source, 0, 0, 0, 0, 0.0, 0.0, selection.scale, (), unused)
+    camera_moves, backdrop = inspection.camera_moves, inspection.backdrop
+    bare = Detector(model, backdrop, selection, recording, np.zeros((plan.network.objects, 6, 2)), blank, camera_moves)
+    seen = bare.observe(inspection.images, backdrop.pictures)
+    shift = fitted_shift(seen, model, plan.network.background is BackgroundMode.PERSPECTIVE)
+    certificate = certify(model, seen, kept_out, plan, selection.scale, source, shift, unused)
+    return Attempt(Detector(model, backdrop, selection, recording, shift, certificate, camera_moves), seen, kept_out)
+
+
+def certify(
+    model: Autoencoder,
+    seen: Observations,
+    kept_out: NDArray[np.intp],
+    plan: Plan,
+    scale: float,
+    source: str,
+    shift: NDArray[np.float64],
+    unused: tuple[int, ...],
+) -> Certificate:
+    """The certificate of a trained network on the frames that were looked at."""
+    stamps = drawings(model, seen)
+    objects = []
+    for each in range(plan.movers):
+        found = check_object(model, seen.only(kept_out), seen, stamps[: plan.movers], each, scale)
+        x, y = shift[each, 0] / scale
+        size = (found.size.smallest / scale, found.size.largest / scale)
+        objects.append(
+            ObjectCertificate(each, size, found.bound / scale, (float(x), float(y)), found.limits, found.checks)
+        )
+    encoder_rf = measured_receptive_field(model.encoder.double(), model.config.colours) + GATE_PX
+    inputs = model.config.objects + model.background.input_maps
+    decoder_rf = measured_receptive_field(model.decoder.double(), inputs)
+    model.float()
+    return Certificate(
+        source,
+        len(seen),
+        len(kept_out),
+        encoder_rf,
+        decoder_rf,
+        model.config.sigma,
+        float(model.config.support or 0.0),
+        scale,
+        tuple(objects),
+        unused,
+        (*plan.warnings, *unseen_things(seen, plan.movers)),
+        __version__,
+    )
+
+
+def unseen_things(seen: Observations, movers: int) -> list[str]:
+    """A warning if something moves that nobody draws."""
+    areas = [np.prod(seen.box[seen.present[:, each], each], axis=-1) for each in range(movers)]
+    smallest = min((float(np.median(each)) for each in areas if len(each)), default=np.inf)
+    often = float((seen.unexplained[:, 0] > UNSEEN * smallest).mean())
+    return [f"something that nobody follows is seen in {often:.0%} of the frames"] if often > 0.1 else []
+
+
+@torch.no_grad()
+def drawings(model: Autoencoder, seen: Observations) -> Tensor:
+    """What each heatmap draws alone, as a difference from mid grey, where it was seen nearest to the middle: (n, c, h, w)."""
+    config, device = model.config, next(model.parameters()).device
+    places = torch.zeros(config.objects, config.objects, 2, device=device)
+    present = torch.eye(config.objects, dtype=torch.bool, device=device)
+    for each in range(config.objects):
+        there = seen.present[:, each]
+        where = seen.raw[there, each] if there.any() else np.array([[config.width / 2, config.height / 2]])
+        middle = np.array([config.width / 2, config.height / 2])
+        nearest = where[int(np.abs(where - middle).max(axis=1).argmin())]
+        places[each] = torch.tensor(nearest, dtype=torch.float32, device=device)
+    grey = torch.full((1, config.colours, config.height, config.width), 0.5, device=device)
+    drawn = picture_of(model, places, present, grey) - picture_of(model, places, torch.zeros_like(present), grey)
+    windows = windows_around(places.diagonal(dim1=0, dim2=1).T, model)
+    return cut_pictures(drawn, windows) * inside(windows, drawn)
+
+
+def known_centres(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np.float32]:
+    """Where each mover's blob is (frames, objects, 2); not a number where it is not seen by itself."""
+    centres = np.full((frames, objects, 2), np.nan, np.float32)
+    for each, mover in enumerate(movers):
+        for blob in mover.blobs:
+            centres[blob.frame, each] = blob.centre
+    return centres
+
+
+def presence(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np.bool_]:
+    """Which movers are in which frame, as far as can be told: gone is what is missing for long."""
+    present = np.zeros((frames, objects), dtype=bool)
+    for each, mover in enumerate(movers):
+        seen = np.array(mover.frames)
+        present[seen, each] = True
+        for before, after in zip(seen, seen[1:], strict=False):
+            if after - before <= SHORT_GAP + 1:
+                present[before:after, each] = True
+    return present
+
+
+def thumbnails(attempt: Attempt, side: int = 3) -> list[NDArray[np.uint8]]:
+    """What each heatmap draws, cut out, for a page or a figure."""
+    drawn = drawings(attempt.detector.model, attempt.seen) + 0.5
+    pictures = []
+    for each in attempt.detector.certificate.objects:
+        picture = drawn[each.object]
+        changed = (picture - 0.5).abs().amax(dim=0)
+        rows, columns = (changed > 0.1 * changed.amax()).nonzero(as_tuple=True)
+        top, bottom = int(rows.min()), int(rows.max())
+        left, right = int(columns.min()), int(columns.max())
+        box = picture[:, max(0, top - side) : bottom + side + 1, max(0, left - side) : right + side + 1]
+        pictures.append((box.clamp(0, 1).permute(1, 2, 0).cpu().numpy() * 255).round().astype(np.uint8))
+    return pictures
+
+
+def folder_of(out: Path, seed: int) -> Path:
+    """Where an attempt keeps its log and its checkpoints."""
+    return out / "attempts" / f"seed-{seed}"

@@ -1,0 +1,165 @@
+"""A trained detector: the network, what lies behind the movers, and what was certified."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+
+from withinpx import __version__
+from withinpx.certificate.certificate import Certificate, dumps, reasons
+from withinpx.certificate.observation import Frames, Observations, observe
+from withinpx.data.selection import Selection
+from withinpx.errors import InputError
+from withinpx.files import read_json, write_atomically
+from withinpx.inspection.backdrop import Backdrop, Pictures
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.tracking.tracks import Tracks
+from withinpx.training.detector_folder import load_detector, save_detector
+
+BACKDROP = "backdrop.safetensors"
+BACKGROUND = "background.png"
+CERTIFICATE = "certificate.json"
+BATCH_PIXELS = 1_500_000  # of the frames that are looked at together
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Ready to find its objects in frames of its camera."""
+
+    model: Autoencoder
+    backdrop: Backdrop  # of a fixed camera; for a moving one it holds the threshold, and pictures are made on the way
+    selection: Selection  # the part of the recording that it knows, and the scale it works at
+    recording: tuple[int, int]  # width and height of the recording's pictures, px
+    shift: NDArray[np.float64]  # (objects, 6, 2): centre of what is drawn minus z, as a polynomial of z (see basis)
+    certificate: Certificate
+    moving_camera: bool = False
+
+    @property
+    def scale(self) -> float:
+        """Px of the network's pictures per px of the recording."""
+        return self.selection.scale
+
+    def observe(self, images: Pictures, backdrops: Pictures) -> Observations:
+        """Look at frames (f, h, w, c); backdrops are one for all or one for each."""
+        parts = []
+        step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
+        for start in range(0, len(images), step):
+            some = slice(start, start + step)
+            behind = backdrops if len(backdrops) == 1 else backdrops[some]
+            frames = frames_of(images[some], behind, self.backdrop, next(self.model.parameters()).device)
+            parts.append(observe(self.model, frames, self.certificate.unused))
+        return Observations.joined(parts)
+
+    def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
+        """What was seen, in the recording's own pixels, with its bound and its verdict."""
+        used = [each.object for each in self.certificate.objects]
+        position = seen.raw + shift_at(self.shift, seen.raw, self.model) + np.where(seen.present[..., None], seen.offset, 0)
+        bound = np.array([self.certificate.of(each).bound for each in used])
+        return Tracks(
+            frames,
+            times_s,
+            self.selection.in_recording(position)[:, used],
+            self.selection.in_recording(seen.raw)[:, used],
+            seen.box[:, used] / self.scale,
+            bound + (seen.leak[:, used] + np.nan_to_num(seen.residual[:, used])) / self.scale,
+            seen.residual[:, used] / self.scale,
+            seen.present[:, used],
+            reasons(seen, self.certificate)[:, used] == "",
+            *self.recording,
+        )
+
+
+def frames_of(images: Pictures, backdrops: Pictures, backdrop: Backdrop, device: torch.device) -> Frames:
+    """Frames as the network takes them."""
+    changed = torch.from_numpy(backdrop.changed(images, backdrops)).to(device)
+    return Frames(_planes(images, device), _planes(backdrops, device), changed)
+
+
+def _planes(pictures: Pictures, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32)).to(device)
+
+
+def basis(raw: NDArray[np.float64], model: Autoencoder) -> NDArray[np.float64]:
+    """1, x, y, x^2, xy, y^2 of positions, from -1 to 1 over the picture: (..., 6)."""
+    x = 2 * raw[..., 0] / model.config.width - 1
+    y = 2 * raw[..., 1] / model.config.height - 1
+    return np.stack([np.ones_like(x), x, y, x**2, x * y, y**2], axis=-1)
+
+
+def shift_at(shift: NDArray[np.float64], raw: NDArray[np.float64], model: Autoencoder) -> NDArray[np.float64]:
+    """The centre of what is drawn minus z, at each z: (f, n, 2)."""
+    return np.asarray(np.einsum("fnk,nkd->fnd", basis(raw, model), shift))
+
+
+def fitted_shift(seen: Observations, model: Autoencoder, varies: bool) -> NDArray[np.float64]:
+    """Label-free: the median of the drawn centre minus z; a decoder that knows where it draws gets a smooth curve."""
+    count = seen.raw.shape[1]
+    shift = np.zeros((count, 6, 2))
+    for each in range(count):
+        there = seen.present[:, each] & ~seen.cut[:, each]
+        if not there.any():
+            continue
+        measured = (seen.centre - seen.raw)[there, each]
+        shift[each, 0] = np.median(measured, axis=0)
+        if varies and there.sum() >= 12:
+            columns = basis(seen.raw[there, each], model)
+            ridge = 0.05 * np.eye(6) * np.array([0, 1, 1, 1, 1, 1])
+            around = measured - shift[each, 0]
+            shift[each] += np.linalg.solve(columns.T @ columns + ridge, columns.T @ around)
+    return shift
+
+
+def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
+    """Write the detector folder; the description last, so that a folder with one is whole."""
+    tensors = {"pictures": detector.backdrop.pictures, "threshold": detector.backdrop.threshold}
+    backdrop = save_arrays({name: np.ascontiguousarray(value) for name, value in tensors.items()})
+    write_atomically(folder / BACKDROP, backdrop)
+    still = (detector.backdrop.pictures[0] * 255).round().astype(np.uint8)
+    Image.fromarray(still.squeeze()).save(folder / BACKGROUND)
+    write_atomically(folder / CERTIFICATE, dumps(detector.certificate).encode())
+    about = {
+        "kind": "clip",
+        "selection": asdict(detector.selection),
+        "recording": detector.recording,
+        "shift": detector.shift.tolist(),
+        "moving_camera": detector.moving_camera,
+        "backdrop_sha256": hashlib.sha256(backdrop).hexdigest(),
+        "data": source,
+        "version": __version__,
+    }
+    save_detector(folder, detector.model, about)
+
+
+def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
+    """A detector that ``track`` made, and all that its description says."""
+    model, about = load_detector(folder)
+    if about.get("kind") != "clip":
+        raise InputError(f"{folder} is no detector of a clip: make one with  withinpx track CLIP --out FOLDER.")
+    try:
+        stored = (folder / BACKDROP).read_bytes()
+        if hashlib.sha256(stored).hexdigest() != about["backdrop_sha256"]:
+            raise InputError(f"{folder / BACKDROP} is not the file that its detector was saved with: its hash differs.")
+        tensors = load_arrays(stored)
+        certificate = Certificate.from_json(read_json(folder / CERTIFICATE))
+        selection = dict(about["selection"])
+        selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
+        detector = Detector(
+            model,
+            Backdrop(tensors["pictures"], tensors["threshold"]),
+            Selection(**selection),
+            (int(about["recording"][0]), int(about["recording"][1])),
+            np.array(about["shift"], dtype=np.float64),
+            certificate,
+            bool(about["moving_camera"]),
+        )
+    except (OSError, KeyError, TypeError, ValueError, IndexError, SafetensorError) as error:
+        raise InputError(f"The detector {folder} cannot be loaded ({type(error).__name__}): track again.") from None
+    return detector, about

@@ -1,0 +1,98 @@
+"""From what was seen in a clip to the network that will follow it."""
+
+import math
+from dataclasses import dataclass, replace
+
+from withinpx.data.selection import Selection
+from withinpx.errors import InputError
+from withinpx.inspection.inspection import Inspection
+from withinpx.model.autoencoder import NetworkConfig
+from withinpx.model.background import BackgroundMode
+from withinpx.theory import SizeRange
+from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
+
+LARGEST_OBJECT = 25.0  # px that the network's pictures show of the largest thing; larger ones are worked on scaled down
+SPARE = 2.0  # px that the decoder is wider than the largest thing seen
+PERSPECTIVE = 1.6  # a thing whose size varies by more than this looks different from place to place
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person may fix; None leaves the choice to the plan."""
+
+    objects: int | None = None
+    background: str = "auto"  # auto, layered, perspective, nearby
+    encoder_rf: int | None = None
+    decoder_rf: int | None = None
+    sigma: float | None = None
+    target: float | None = None  # px of the recording
+    channels: int = 32
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The network, and why."""
+
+    network: NetworkConfig
+    movers: int  # that are followed, the most prominent ones; the other heatmaps are spare
+    why: str
+    warnings: tuple[str, ...] = ()
+
+
+def working_scale(inspection: Inspection) -> float:
+    """The scale, relative to the pictures looked at, at which the largest thing is small enough to be drawn."""
+    largest = inspection.sizes[1]
+    return 1.0 if largest <= LARGEST_OBJECT else math.floor(100 * LARGEST_OBJECT / largest) / 100
+
+
+def scaled(selection: Selection, by: float) -> Selection:
+    """The same part of the recording, smaller."""
+    return replace(selection, scale=selection.scale * by)
+
+
+def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
+    """The network for what was seen, at pictures of ``scale`` of the recording."""
+    seen = len(inspection.movers)
+    objects = seen if wishes.objects is None else wishes.objects
+    if objects < 1:
+        raise InputError(f"The number of objects is {objects}: give one at least, or auto.")
+    followed = inspection.movers[:objects]
+    sizes = SizeRange(min(each.sizes[0] for each in followed), max(each.sizes[1] for each in followed) + SPARE)
+    if odd_at_least(sizes.largest) > LARGEST_RECEPTIVE_FIELD:
+        sizes = SizeRange(min(sizes.smallest, LARGEST_RECEPTIVE_FIELD), LARGEST_RECEPTIVE_FIELD)
+    chosen = design(sizes, None if wishes.target is None else wishes.target * scale, wishes.sigma)
+    height, width, colours = inspection.images.shape[1:]
+    largest_encoder = (min(height, width) - 1) | 1 if min(height, width) % 2 else min(height, width) - 1
+    network = NetworkConfig(
+        height,
+        width,
+        wishes.encoder_rf or min(chosen.encoder_rf, largest_encoder),
+        wishes.decoder_rf or chosen.decoder_rf,
+        chosen.sigma,
+        SUPPORT_SIGMAS * chosen.sigma,
+        objects=objects,
+        colours=colours,
+        channels=wishes.channels,
+        background=_mode(inspection, wishes, objects),
+    )
+    return Plan(network, min(objects, seen), chosen.why, tuple(_warnings(inspection, objects)))
+
+
+def _mode(inspection: Inspection, wishes: Wishes, objects: int) -> BackgroundMode:
+    if wishes.background in ("layered", "perspective"):
+        return BackgroundMode(wishes.background)
+    growing = max(mover.sizes[1] / mover.sizes[0] for mover in inspection.movers[:objects])
+    fixed = wishes.background == "auto" and not inspection.camera_moves
+    return BackgroundMode.PERSPECTIVE if fixed and growing > PERSPECTIVE else BackgroundMode.LAYERED
+
+
+def _warnings(inspection: Inspection, objects: int) -> list[str]:
+    seen = len(inspection.movers)
+    said = [f"movers {i} and {j} look alike: they may be mixed up" for i, j in inspection.alike]
+    if seen > objects:
+        said.append(f"{seen} things move and {objects} are followed (--objects): the others are left out")
+    for each in inspection.staying:
+        x, y = each.blobs[0].centre
+        said.append(f"something changes at ({x:.0f}, {y:.0f}) but never leaves its place: it is no object")
+    return said
