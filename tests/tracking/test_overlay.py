@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tests.tracking.scenes import HEIGHT, WIDTH, made_up
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
-from withinpx.tracking.overlay import OverlayWriter
 from withinpx.palette import ALARM, REFUSED, colour_of, rgb
+from withinpx.tracking.overlay import OverlayWriter
 from withinpx.tracking.tracks import Tracks
 
 GREY = 70

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.softargmax import weighted_positions
+from withinpx.model.softargmax import pixel_centres, weighted_positions
 
 
 @torch.no_grad()
@@ -64,3 +64,15 @@ def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.25, high: float = 0
     """
     peak = drawn.amax(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
     return ((drawn / peak - low) / (high - low)).clamp(0, 1)
+
+
+def middle_and_box(mask: Float[Tensor, "*b h w"]) -> tuple[Float[Tensor, "*b 2"], Float[Tensor, "*b 2"]]:
+    """The middle (x, y) of the box around a soft mask, and the box's width and height, between pixels."""
+    middles, sides = [], []
+    for along in (-2, -1):
+        covered = mask.amax(dim=along)  # how much of each column, then of each row, lies in the box
+        side = covered.sum(dim=-1)
+        places = pixel_centres(covered.shape[-1], covered)
+        middles.append((covered * places).sum(dim=-1) / side.clamp(min=1e-6))
+        sides.append(side)
+    return torch.stack(middles, dim=-1), torch.stack(sides, dim=-1)

@@ -124,7 +124,9 @@ class Certificate:
                 f"  object {each.object}: {verdict}. {low:.1f} to {high:.1f} px large; z is within {each.bound:.2f} px "
                 f"(deterministic); drawn ({each.shift[0]:+.2f}, {each.shift[1]:+.2f}) px from z",
             ]
-            lines += [f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.says}" for check in each.checks]
+            lines += [
+                f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.says}" for check in each.checks
+            ]
         if self.unused:
             lines += ["", f"  unused heatmaps, no objects: {', '.join(map(str, self.unused))}"]
         lines += [f"  warning: {each}" for each in self.warnings]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from withinpx.certificate.calibration import soft_mask
+from withinpx.certificate.calibration import middle_and_box, soft_mask
 from withinpx.certificate.registration import SEARCH_PX, register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
@@ -134,10 +134,8 @@ class _Drawn:
         found = register(drawn, shown)
         mask = soft_mask(drawn.abs().amax(dim=1))
         corner = torch.stack([windows.left, windows.top], dim=-1).to(positions.dtype)
-        weight = mask.sum(dim=(-2, -1)).clamp(min=1e-6)
-        centre = corner + weighted_positions(mask) / weight.unsqueeze(-1)
-        box = torch.stack([mask.amax(dim=-2).sum(dim=-1), mask.amax(dim=-1).sum(dim=-1)], dim=-1)
-        return centre, box, found.offset, found.explained, found.shown
+        middle, box = middle_and_box(mask)
+        return corner + middle, box, found.offset, found.explained, found.shown
 
 
 def windows_around(positions: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:

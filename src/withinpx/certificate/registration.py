@@ -18,9 +18,7 @@ class Registration:
     shown: Float[Tensor, " m"]  # what the frame shows there, as a share of what is drawn: zero where there is nothing
 
 
-def register(
-    drawn: Float[Tensor, "m c h w"], shown: Float[Tensor, "m c h w"], search: int = SEARCH_PX
-) -> Registration:
+def register(drawn: Float[Tensor, "m c h w"], shown: Float[Tensor, "m c h w"], search: int = SEARCH_PX) -> Registration:
     """Move each drawn difference over the shown one until they agree best: whole pixels, then between them.
 
     Both are differences from the same picture without the object, and zero around it as far as the search goes.
@@ -56,7 +54,9 @@ def _between_pixels(drawn: Tensor, shown: Tensor) -> tuple[Float[Tensor, "m 2"],
     normal = columns @ columns.transpose(1, 2)
     ridge = 1e-6 * normal.diagonal(dim1=1, dim2=2).amax(dim=1).clamp(min=1e-12)
     normal = normal + ridge[:, None, None] * torch.eye(3, dtype=drawn.dtype, device=drawn.device)
-    gain, along_x, along_y = torch.linalg.solve(normal, columns @ shown.flatten(start_dim=1).unsqueeze(-1)).squeeze(-1).T
+    gain, along_x, along_y = (
+        torch.linalg.solve(normal, columns @ shown.flatten(start_dim=1).unsqueeze(-1)).squeeze(-1).T
+    )
     gain = gain.clamp(min=0.2)
     part = torch.stack([-along_x / gain, -along_y / gain], dim=-1).clamp(-1, 1)
     x, y = (part[:, index, None, None, None] for index in (0, 1))

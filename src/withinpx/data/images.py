@@ -1,6 +1,7 @@
 """A folder of images as a Clip, in the order of their names."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,30 +9,44 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from withinpx.data.clip import Clip
-from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"})
 
+GREY = ("1", "L", "LA")
+
 
 def read_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Clip:
     """All images of a folder; frame_2 comes before frame_10. Without a clock, one every 1 / ``frame_rate`` seconds."""
+    frames = list(stream_images(folder, frame_rate, selection))
+    if not frames:
+        raise InputError(f"{folder} has no image in the stretch asked for.")
+    times = np.array([frame.time_s for frame in frames])
+    return Clip(np.stack([frame.pixels for frame in frames]), times, str(folder), selection)
+
+
+def stream_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Iterator[Frame]:
+    """The wanted images one after the other, all in colour if one of them is."""
     paths = image_paths(folder)
-    frames = [_read(path) for path in paths]
-    if any(frame.shape[2] == 3 for frame in frames):
-        frames = [np.repeat(frame, 3, axis=2) if frame.shape[2] == 1 else frame for frame in frames]
-    for path, frame in zip(paths, frames, strict=True):
-        if frame.shape != frames[0].shape:
+    coloured = any(_is_coloured(path) for path in paths)
+    size: tuple[int, ...] | None = None
+    place = 0
+    for number, path in enumerate(paths):
+        time_s = number / frame_rate
+        pixels = _read(path)
+        if size is not None and pixels.shape[:2] != size:
             raise InputError(
-                f"{path.name} is {_words(frame)} and {paths[0].name} is {_words(frames[0])}: "
+                f"{path.name} is {_words(pixels.shape)} and {paths[0].name} is {_words(size)}: "
                 f"the images of {folder} must all be of one size."
             )
-    times = np.arange(len(frames)) / frame_rate
-    stretch = [i for i, time_s in enumerate(times) if not (selection.is_before(time_s) or selection.is_after(time_s))]
-    kept = [index for place, index in enumerate(stretch) if selection.keeps(place)]
-    if not kept:
-        raise InputError(f"{folder} has no image in the stretch asked for.")
-    return Clip(np.stack([selection.of(frames[index]) for index in kept]), times[kept], str(folder), selection)
+        size = pixels.shape[:2]
+        if selection.is_before(time_s) or selection.is_after(time_s):
+            continue
+        if selection.keeps(place):
+            pixels = np.repeat(pixels, 3, axis=2) if coloured and pixels.shape[2] == 1 else pixels
+            yield Frame(selection.of(pixels), time_s, (size[1], size[0]))
+        place += 1
 
 
 def image_paths(folder: Path) -> list[Path]:
@@ -52,7 +67,7 @@ def _read(path: Path) -> NDArray[np.uint8]:
             upright = ImageOps.exif_transpose(picture)
             if upright.mode.startswith(("I", "F")):
                 return _eight_bits(np.asarray(upright, dtype=np.float64), path)
-            grey = upright.mode in ("1", "L", "LA")
+            grey = upright.mode in GREY
             pixels = np.asarray(upright.convert("L" if grey else "RGB"))
     except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(f"{path} cannot be read as an image ({error}): remove or replace it.") from None
@@ -72,5 +87,14 @@ def _natural_order(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
-def _words(frame: NDArray[np.uint8]) -> str:
-    return f"{frame.shape[1]}x{frame.shape[0]} px"
+def _words(size: tuple[int, ...]) -> str:
+    return f"{size[1]}x{size[0]} px"
+
+
+def _is_coloured(path: Path) -> bool:
+    """By its header alone; what cannot be read is complained of when its turn comes."""
+    try:
+        with Image.open(path) as picture:
+            return picture.mode not in GREY and not picture.mode.startswith(("I", "F"))
+    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError):
+        return False

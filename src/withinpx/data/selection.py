@@ -10,6 +10,15 @@ from withinpx.errors import InputError
 
 
 @dataclass(frozen=True)
+class Frame:
+    """One picture of a recording, or the wanted part of it."""
+
+    pixels: NDArray[np.uint8]  # (height, width, colours)
+    time_s: float
+    whole: tuple[int, int]  # width and height of the recording's picture, px
+
+
+@dataclass(frozen=True)
 class Selection:
     """What to keep. Positions found in what is kept can be told in the recording's own pixels."""
 

@@ -1,7 +1,6 @@
 """A video as a Clip, frame by frame, with the times its own clock gives. The header's promises are not believed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +10,25 @@ from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
-from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One decoded picture."""
-
-    pixels: NDArray[np.uint8]  # (height, width, colours)
-    time_s: float
-
-
-@dataclass
-class Losses:
-    """What could not be decoded, one sentence a stretch."""
-
-    stretches: list[str]
 
 
 def read_video(path: Path, selection: Selection = EVERYTHING) -> Clip:
     """The wanted frames of a video, in memory."""
-    losses = Losses([])
+    losses: list[str] = []
     frames = list(stream_video(path, selection, losses))
     if not frames:
         raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
     pixels = np.stack([frame.pixels for frame in frames])
     times = np.array([frame.time_s for frame in frames])
-    return Clip(pixels, times, str(path), selection, tuple(losses.stretches))
+    return Clip(pixels, times, str(path), selection, tuple(losses))
 
 
-def stream_video(path: Path, selection: Selection = EVERYTHING, losses: Losses | None = None) -> Iterator[Frame]:
+def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str] | None = None) -> Iterator[Frame]:
     """The wanted frames one after the other; memory does not grow with the video.
 
-    A packet that cannot be decoded is noted in ``losses`` and left out; what follows it is kept.
+    A packet that cannot be decoded is noted in ``losses``, a sentence a stretch, and left out; what follows is kept.
     """
     if not path.exists():
         raise InputError(f"There is no file {path}.")
@@ -57,7 +41,7 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: Losses |
             raise InputError(f"{path} has no pictures in it (no video stream).")
         size: tuple[int, ...] | None = None
         place = 0
-        for number, decoded in enumerate(_decoded(container, losses or Losses([]))):
+        for number, decoded in enumerate(_decoded(container, [] if losses is None else losses)):
             time_s = _time(decoded, number, container.streams.video[0])
             if selection.is_after(time_s):
                 return
@@ -71,11 +55,11 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: Losses |
                         f"{pixels.shape[1]}x{pixels.shape[0]} px: cut it there with --end or --start."
                     )
                 size = pixels.shape
-                yield Frame(selection.of(pixels), time_s)
+                yield Frame(selection.of(pixels), time_s, (pixels.shape[1], pixels.shape[0]))
             place += 1
 
 
-def _decoded(container: Any, losses: Losses) -> Iterator[Any]:
+def _decoded(container: Any, losses: list[str]) -> Iterator[Any]:
     stream = container.streams.video[0]
     stream.thread_type = "AUTO"
     packets = container.demux(stream)
@@ -85,13 +69,13 @@ def _decoded(container: Any, losses: Losses) -> Iterator[Any]:
         except StopIteration:
             return
         except FFmpegError as error:
-            losses.stretches.append(f"the file breaks off: {error.strerror}")
+            losses.append(f"the file breaks off: {error.strerror}")
             return
         try:
             yield from packet.decode()
         except FFmpegError as error:
             at = "at an unknown time" if packet.pts is None else f"at {float(packet.pts * packet.time_base):.3f} s"
-            losses.stretches.append(f"a frame {at} cannot be decoded: {error.strerror}")
+            losses.append(f"a frame {at} cannot be decoded: {error.strerror}")
 
 
 def _time(frame: Any, number: int, stream: Any) -> float:

@@ -1,106 +1,70 @@
-"""The demo: a square moves over black; find it without labels and say how far off the answer can be."""
+"""The demo: three things move over a textured ground; find them without labels and say how far off the answer can be."""
 
+import csv
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from withinpx.experiments.plots import RUNS, THEORY, TRUTH, bound_box, figure
-from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
-from withinpx.files import folder_for
-from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.softargmax import softmax_map
+from withinpx.data.scenes import demo_clip_path
+from withinpx.errors import InputError
+from withinpx.tracking.plan import Wishes
+from withinpx.tracking.track import Tracked, TrackSettings, track
+from withinpx.training.detector_folder import ASKED
 from withinpx.training.fit import FitSettings
 from withinpx.training.progress import ProgressBar
-from withinpx.training.recipe import Recipe
 
-DEMO = SquaresRun(
-    encoder_rf=5,
-    decoder_rf=11,
-    object_size=7,
-    sigma=0.8,
-    support=3.2,  # so that the bound holds for certain
-    image_size=40,
-    channels=16,
-    recipe=Recipe(name="demo", epochs=120, batch_size=48, learning_rate=3e-3),  # the paper's way, but shorter
-)
+DEMO = TrackSettings(wishes=Wishes(channels=24))
 
 
-def run_demo(folder: Path, run: SquaresRun = DEMO) -> Evaluation:
-    """Train, draw ``demo.png``, and say in one sentence what was found."""
-    folder_for(folder)
-    count = len(run.data.train())
-    print(f"Training on {count} pictures of a moving {run.object_size} px square. Nobody says where it is.")
+def run_demo(folder: Path, say: Callable[[str], None], asked: TrackSettings = DEMO) -> Tracked:
+    """Track the clip that comes with the package into a folder, and compare with its truth, which nobody else saw."""
+    if folder.exists():
+        if not (folder / ASKED).exists():
+            raise InputError(f"{folder} exists and is no demo: name another place with --out, nothing was overwritten.")
+        shutil.rmtree(folder)
+    print("Nobody says what moves in this clip, how many things there are, or where.")
     with ProgressBar() as bar:
-        model = train(run, FitSettings(watchers=(bar,)))
-    found = evaluate(model, run)
-    seen = Seen(model, run)
-    path = draw(folder / "demo.png", seen, run, found)
-    print(sentence(seen, found))
-    print(f"See {path}")
-    return found
+        done = track(demo_clip_path(), folder, asked, FitSettings(watchers=(bar,)), say=say)
+    print(done.attempt.detector.certificate.text())
+    print(sentence(done))
+    print(f"See {folder / 'overlay.mp4'}, {folder / 'summary.png'} and {folder / 'certificate.html'}")
+    return done
 
 
-class Seen:
-    """What the trained network makes of the test pictures, one of which is the example."""
-
-    def __init__(self, model: Autoencoder, run: SquaresRun) -> None:
-        test = run.data.test()
-        self.example = len(test) // 2
-        with torch.no_grad():
-            pictures = torch.from_numpy(test.images)
-            positions, drawn = model(pictures)
-            heat = softmax_map(model.heatmaps(pictures), model.config.temperature)
-        self.images, self.truth, self.positions = test.images[:, 0], test.positions, positions[:, 0].double().numpy()
-        self.drawn, self.heat = drawn[:, 0].numpy(), heat[:, 0].numpy()
-
-
-def sentence(seen: Seen, found: Evaluation) -> str:
-    """Where the object was found, how far off it can be, how far off it was."""
-    x, y = seen.positions[seen.example] + np.array(found.shift)
-    verdict = "" if found.accepted else " But the reconstruction is too poor to rely on: this run is discarded."
+def sentence(done: Tracked) -> str:
+    """How many were found, how far off they can be, and how far off they were."""
+    truth = read_truth(demo_clip_path().with_name("demo_truth.csv"), len(done.tracks.frames))
+    order = matched(done.tracks.positions, truth)
+    errors = np.linalg.norm(done.tracks.positions[:, order] - truth, axis=-1)
+    raw = np.abs(done.tracks.raw[:, order] - truth).max(axis=-1)
+    sure = done.tracks.certified[:, order]
+    bound = done.tracks.bound_px[:, order]
     return (
-        f"Found the square at ({x:.1f}, {y:.1f}) px in a corner where it had never been seen. "
-        f"The network's own position z can be at most {found.bound:g} px off, for certain; "
-        f"over {len(seen.images)} such pictures it was at most {found.position_error:.1f} px off, "
-        f"and {found.calibrated_error:.2f} px after calibration, which needs no labels either.{verdict}"
+        f"Found {done.tracks.objects} of {truth.shape[1]} things; {sure.mean():.0%} of their positions are certified. "
+        f"z can be at most {bound[sure].max() if sure.any() else np.nan:.1f} px off, for certain; against the clip's "
+        f"truth it was at most {np.nanmax(np.where(sure, raw, np.nan)) if sure.any() else np.nan:.1f} px off, and the "
+        f"calibrated position {np.nanmedian(errors):.2f} px (median), {np.nanmax(errors):.2f} px (largest)."
     )
 
 
-def draw(path: Path, seen: Seen, run: SquaresRun, found: Evaluation) -> Path:
-    """A test picture, its heatmap, its reconstruction, and the errors of all test pictures inside the bound."""
-    z, bound = seen.positions[seen.example], found.bound
-    extent = (0, run.image_size, run.image_size, 0)
-    with figure(path, columns=4, width=13.5, height=3.7) as (_, axes):
-        axes[0].imshow(seen.images[seen.example], cmap="gray", extent=extent)
-        axes[0].add_patch(bound_box(z[0], z[1], bound, label=f"z ± {bound:g} px: the bound"))
-        axes[0].plot(*z, "x", color=THEORY, markersize=8, markeredgewidth=2, label="z, raw")
-        calibrated = z + np.array(found.shift)
-        axes[0].plot(*calibrated, "+", color=RUNS, markersize=13, markeredgewidth=2, label="calibrated")
-        truth = seen.truth[seen.example]
-        axes[0].plot(*truth, "o", markerfacecolor="none", color=TRUTH, markersize=15, label="truth")
-        axes[0].legend(loc="upper left", labelcolor="white", fontsize=8)
-        axes[0].set_title("a picture it never saw")
-        axes[1].imshow(seen.heat[seen.example], cmap="magma", extent=extent)
-        axes[1].set_title(f"where its encoder looks: z = ({z[0]:.1f}, {z[1]:.1f})")
-        axes[2].imshow(seen.drawn[seen.example], cmap="gray", vmin=0, vmax=1, extent=extent)
-        axes[2].set_title("what its decoder draws from z")
-        _draw_errors(axes[3], seen.positions - seen.truth, found)
-        for axis in axes[:3]:
-            axis.set(xticks=[], yticks=[])
-            axis.grid(False)
-    return path
+def read_truth(path: Path, frames: int) -> NDArray[np.float64]:
+    """(frames, objects, 2) in px; not a number where the truth is not known or the object is cut off."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["full"] == "1"]
+    names = sorted({row["object"] for row in rows})
+    truth = np.full((frames, len(names), 2), np.nan)
+    for row in rows:
+        if int(row["frame"]) < frames:
+            truth[int(row["frame"]), names.index(row["object"])] = float(row["x"]), float(row["y"])
+    return truth
 
 
-def _draw_errors(axis: Axes, offsets: NDArray[np.float64], found: Evaluation) -> None:
-    bound = found.bound
-    axis.add_patch(bound_box(0, 0, bound))
-    axis.plot(*offsets.T, "x", color=THEORY, markersize=8, markeredgewidth=2, label="z, raw")
-    shifted = offsets + np.array(found.shift)
-    axis.plot(*shifted.T, "+", color=RUNS, markersize=13, markeredgewidth=2, label="calibrated")
-    limit = 1.5 * bound
-    axis.set(xlim=(-limit, limit), ylim=(limit, -limit), aspect="equal", xlabel="x error (px)", ylabel="y error (px)")
-    axis.legend(loc="upper left", fontsize=8, ncols=2)
-    axis.set_title(f"errors in all {len(offsets)} test pictures")
+def matched(positions: NDArray[np.float64], truth: NDArray[np.float64]) -> list[int]:
+    """Which track is which truth's: the assignment with the smallest median distances."""
+    away = np.linalg.norm(positions[:, :, None] - truth[:, None], axis=-1)  # (frames, tracks, truths)
+    _, columns = linear_sum_assignment(np.nan_to_num(np.nanmedian(away, axis=0), nan=1e6).T)
+    return [int(each) for each in columns]

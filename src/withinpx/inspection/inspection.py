@@ -89,7 +89,9 @@ def choose_backdrop(images: Pictures, background: str) -> tuple[Backdrop, NDArra
 
 def check_background(clip: Clip, images: Pictures, backdrop: Backdrop) -> None:
     """A cut, a light switched on, a camera that swings: then there is no background to speak of."""
-    share = np.array([backdrop.changed(images[i : i + 1], backdrop.of(np.array([i]))).mean() for i in range(len(images))])
+    share = np.array(
+        [backdrop.changed(images[i : i + 1], backdrop.of(np.array([i]))).mean() for i in range(len(images))]
+    )
     if np.quantile(share, 0.9) > EVERYTHING_MOVES or (share > EVERYTHING_MOVES).mean() > 0.1:
         frame = int(np.argmax(share > EVERYTHING_MOVES))
         raise InputError(

@@ -12,6 +12,7 @@ from withinpx.inspection.backdrop import Backdrop, Pictures, difference
 SMALLEST_AREA = 6  # px: less is noise
 SMALLEST_SHARE = 0.1  # of the largest mover's area (times time): less is a flicker
 CLOSING = 2  # px: parts of one thing are this near each other
+MOST_PIECES = 400  # the largest; what is left over is noise
 SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
 THIN = 0.12  # of the root of its area: what is thinner than twice this is no part of a thing's body
 REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
@@ -166,23 +167,24 @@ def look_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float
 
 def _joined(pieces: list[Mover]) -> list[Mover]:
     """Pieces that look alike and are never seen together are one thing, seen again."""
-    movers = sorted(pieces, key=lambda piece: -piece.weight)
-    while len(movers) > 1:
-        best = min(
-            (
-                (look_distance(one.look, other.look), i, j)
-                for i, one in enumerate(movers)
-                for j, other in enumerate(movers[:i])
-                if not set(one.frames) & set(other.frames)
-            ),
-            default=(np.inf, 0, 0),
-        )
-        if best[0] >= SAME_LOOK:
-            return movers
-        _, i, j = best
-        together = Mover(tuple(sorted(movers[i].blobs + movers[j].blobs, key=lambda blob: blob.frame)))
-        movers = [mover for k, mover in enumerate(movers) if k not in (i, j)] + [together]
-    return movers
+    movers = sorted(pieces, key=lambda piece: -piece.weight)[:MOST_PIECES]
+    looks, gone = [mover.look for mover in movers], set[int]()
+    frames = [frozenset(mover.frames) for mover in movers]
+    apart = np.full((len(movers), len(movers)), np.inf)
+    for i in range(len(movers)):
+        for j in range(i):
+            apart[i, j] = np.inf if frames[i] & frames[j] else look_distance(looks[i], looks[j])
+    while apart.size and apart.min() < SAME_LOOK:
+        i, j = np.unravel_index(int(apart.argmin()), apart.shape)
+        movers[j] = Mover(tuple(sorted(movers[i].blobs + movers[j].blobs, key=lambda blob: blob.frame)))
+        looks[j], frames[j], frames[i] = movers[j].look, frames[i] | frames[j], frozenset()
+        apart[i, :] = apart[:, i] = np.inf
+        gone.add(int(i))
+        for k in range(len(movers)):
+            if k != j and k not in gone:
+                distance = np.inf if frames[k] & frames[j] else look_distance(looks[k], looks[j])
+                apart[max(j, k), min(j, k)] = distance
+    return [mover for k, mover in enumerate(movers) if k not in gone]
 
 
 def _lasting(movers: list[Mover], frames: int) -> list[Mover]:

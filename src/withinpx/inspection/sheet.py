@@ -3,6 +3,7 @@
 from io import BytesIO
 from math import ceil
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import matplotlib
@@ -25,8 +26,11 @@ COLUMNS = 3  # pictures in a row
 FRAMES = 5  # beside the backdrop
 THUMBNAILS = 8  # of each mover
 MOST_MOVERS = 12  # that get a row
+LONGEST = 150  # letters on a line
 ROW = 0.82  # inches, height of a mover's row
 STYLE: Any = {"font.size": 9, "savefig.dpi": 200, "savefig.bbox": "tight"}
+EDGE = 0.0045  # of the page's width, left of the pictures and of what is written
+GROWS = 2.0  # a mover whose size varies by more is shown at its own scale each time
 GREY = 0.5  # beyond the picture's border
 
 
@@ -67,14 +71,14 @@ def _write_head(figure: Any, clip: Clip, inspection: Inspection, tall: float) ->
     about = f"{len(clip)} frames of {clip.width}x{clip.height} px; background {table.background_text(clip, inspection)}"
     about += f"; noise {table.noise_text(inspection)}"
     line = 0.24 / tall
-    figure.text(0.01, 1 - 0.5 * line, title, fontsize=10.5, fontweight="bold", va="center")
-    figure.text(0.01, 1 - 1.5 * line, about, fontsize=8.5, va="center", color="0.3")
+    figure.text(EDGE, 1 - 0.5 * line, shorten(title, 90), fontsize=10.5, fontweight="bold", va="center")
+    figure.text(EDGE, 1 - 1.5 * line, shorten(about, LONGEST), fontsize=8.5, va="center", color="0.3")
     for row, each in enumerate(table.outlooks(clip, inspection)):
         y = 1 - (2.5 + row) * line
         verdict, colour = ("looks met", "0.3") if each.met else ("doubtful", ALARM)
-        figure.text(0.01, y, each.name, fontsize=8.5, va="center", fontweight="bold", color=colour)
+        figure.text(EDGE, y, each.name, fontsize=8.5, va="center", fontweight="bold", color=colour)
         figure.text(0.105, y, verdict, fontsize=8.5, va="center", color=colour)
-        figure.text(0.185, y, each.says, fontsize=8.5, va="center", color=colour)
+        figure.text(0.185, y, shorten(each.says, 120), fontsize=8.5, va="center", color=colour)
 
 
 def _draw_pictures(figure: Any, clip: Clip, inspection: Inspection) -> None:
@@ -86,13 +90,19 @@ def _draw_pictures(figure: Any, clip: Clip, inspection: Inspection) -> None:
     behind = "the backdrop" if inspection.backdrop.is_still else "the backdrop of the first frame"
     _show(cells[0], inspection.backdrop.pictures[0], behind)
     for axes, frame in zip(cells[1:], frames, strict=False):
-        _show(axes, inspection.images[frame], f"frame {frame}, {clip.times_s[frame]:.2f} s")
+        _show(axes, inspection.images[frame], _label(clip, frame))
         for each, mover in enumerate(inspection.movers):
             for blob in (blob for blob in mover.blobs if blob.frame == frame):
                 _outline(axes, blob, str(each), colour_of(each))
         for mover in inspection.staying:
             for blob in (blob for blob in mover.blobs if blob.frame == frame):
                 _outline(axes, blob, "", "0.75", "--")
+
+
+def _label(clip: Clip, frame: int) -> str:
+    """Images without times count one second each: then the frame's number says it all."""
+    counted = np.array_equal(clip.times_s, np.arange(len(clip)))
+    return f"frame {frame}" if counted else f"frame {frame}, {clip.times_s[frame]:.2f} s"
 
 
 def _show(axes: Axes, picture: Pixels, label: str) -> None:
@@ -132,7 +142,7 @@ def _draw_movers(figure: Any, clip: Clip, inspection: Inspection, rows: int) -> 
         _draw_thumbnails(cells[each, 1:], inspection, mover, colour_of(each))
     left_out = len(inspection.movers) - rows
     if left_out:
-        figure.text(0.01, 0.0, f"and {left_out} more that take less of the picture", fontsize=8, color="0.3", va="top")
+        figure.text(EDGE, 0.0, f"and {left_out} more that take less of the picture", fontsize=8, color="0.3", va="top")
 
 
 def _write_mover(axes: Axes, clip: Clip, mover: Mover, each: int) -> None:
@@ -140,36 +150,40 @@ def _write_mover(axes: Axes, clip: Clip, mover: Mover, each: int) -> None:
     axes.spines[:].set_visible(False)
     colour = colour_of(each)
     place: Any = {"va": "center", "transform": axes.transAxes}
-    axes.text(0.03, 0.87, f"mover {each}", color=colour, fontweight="bold", **place)
+    axes.text(0, 0.87, f"mover {each}", color=colour, fontweight="bold", **place)
     axes.add_patch(Rectangle((0.30, 0.79), 0.07, 0.17, fc=table.hex_colour(mover), ec="0.4", lw=0.6))
     axes.text(0.40, 0.87, table.colour_name(mover), fontsize=8, color="0.3", **place)
-    scale = clip.selection.scale
-    axes.text(
-        0.03,
-        0.60,
-        f"{table.size_text(clip, mover)} px large, travels {mover.travel / scale:.0f} px",
-        fontsize=8,
-        **place,
-    )
-    axes.text(0.03, 0.36, f"seen by itself in {len(mover.blobs)} of {len(clip)} frames", fontsize=8, **place)
-    axes.add_patch(Rectangle((0.03, 0.10), 0.88, 0.09, fc="0.92", lw=0))
+    numbers = f"{table.size_text(clip, mover)} px large, travels {mover.travel / clip.selection.scale:.0f} px"
+    axes.text(0, 0.60, numbers, fontsize=8, **place)
+    axes.text(0, 0.36, f"seen in {len(mover.blobs)} of {len(clip)} frames", fontsize=8, **place)
+    axes.add_patch(Rectangle((0, 0.10), 0.88, 0.09, fc="0.92", lw=0))
     for first, last in table.seen_stretches(mover):
         start, width = (0.88 * value / len(clip) for value in (first, last + 1 - first))
-        axes.add_patch(Rectangle((0.03 + start, 0.10), width, 0.09, fc=colour, lw=0))
+        axes.add_patch(Rectangle((start, 0.10), width, 0.09, fc=colour, lw=0))
 
 
 def _draw_thumbnails(cells: Any, inspection: Inspection, mover: Mover, colour: str) -> None:
-    side = ceil(1.5 * max(max(blob.box[2] - blob.box[0], blob.box[3] - blob.box[1]) for blob in mover.blobs))
+    """What it looks like from first to last, at one scale unless that would make it too small to see."""
     chosen = np.unique(np.linspace(0, len(mover.blobs) - 1, len(cells)).round().astype(int)).tolist()
+    largest = float(np.quantile([_side(blob) for blob in mover.blobs], 0.9))  # the odd blob holds two things
+    grows = mover.sizes[1] > GROWS * mover.sizes[0]
     for axes in cells:
         axes.set_axis_off()
     for axes, number in zip(cells, chosen, strict=False):
         blob = mover.blobs[number]
+        side = ceil(1.5 * (_side(blob) if grows else largest))
         axes.imshow(_colour(cut_out(inspection.images[blob.frame], blob.centre, side)), interpolation="nearest")
         axes.set_axis_on()
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(color=colour, linewidth=1.0)
         axes.set_xlabel(f"frame {blob.frame}", fontsize=6.5, labelpad=1.5, color="0.3")
+    if grows:
+        cells[0].set_title("each at its own scale", fontsize=6.5, loc="left", pad=2, color="0.3")
+
+
+def _side(blob: Blob) -> int:
+    left, top, right, bottom = blob.box
+    return max(right - left, bottom - top)
 
 
 def _colour(picture: Pixels) -> Pixels:

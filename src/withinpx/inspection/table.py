@@ -1,6 +1,7 @@
 """An inspection in words and numbers. All px are the recording's own, whatever part or scale of it was looked at."""
 
 import colorsys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from withinpx.inspection.inspection import Inspection
 from withinpx.inspection.movers import Mover
 
 BARELY = 1.0  # of its size: a thing that travels less is at two places that overlap
+MOST_PAIRS = 4  # that a sentence names
 HUES = {20: "red", 45: "orange", 70: "yellow", 165: "green", 200: "cyan", 255: "blue", 290: "violet", 340: "pink"}
 HEADINGS = ("mover", "frames", "size px", "travel px", "colour", "two or more places")
 
@@ -122,6 +124,8 @@ def colour_name(mover: Mover) -> str:
         return "black"
     if saturation < 0.15 or lightness > 0.93:
         return "white" if lightness > 0.8 else "dark grey" if lightness < 0.35 else "grey"
+    if saturation < 0.6 and lightness > 0.65 and 15 < 360 * hue < 65:
+        return "beige"
     name = next((name for limit, name in HUES.items() if 360 * hue < limit), "red")
     return "brown" if name == "orange" and lightness < 0.4 else f"dark {name}" if lightness < 0.25 else name
 
@@ -151,8 +155,10 @@ def _places(clip: Clip, inspection: Inspection) -> Outlook:
 def _distinct(inspection: Inspection) -> Outlook:
     if not inspection.alike:
         return Outlook("distinct", True, "no two movers look alike" if len(inspection.movers) > 1 else "only one moves")
-    pairs = ", ".join(f"{one} and {other}" for one, other in inspection.alike)
-    return Outlook("distinct", False, f"movers {pairs} look alike and may be mixed up")
+    pairs = ", ".join(f"{one} and {other}" for one, other in inspection.alike[:MOST_PAIRS])
+    more = len(inspection.alike) - MOST_PAIRS
+    others = f" and {more} more pairs" if more > 0 else ""
+    return Outlook("distinct", False, f"movers {pairs}{others} look alike and may be mixed up")
 
 
 def _listed(noun: str, numbers: list[int]) -> str:
@@ -179,7 +185,7 @@ def _mover_json(clip: Clip, mover: Mover, each: int) -> dict[str, Any]:
     }
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest cell."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [

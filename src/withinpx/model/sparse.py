@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.model.cnn import CNN
-from withinpx.model.render import profile
+from withinpx.model.render import faintest_exponent, profile
 from withinpx.model.windows import Windows, cut, cut_at, windows_of
 
 
@@ -162,13 +162,17 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
     for patch in heatmaps.patches:
         picture = patch.windows.picture
         highest = largest[picture][..., None, None]
-        more = torch.exp(patch.values / temperature - highest) - torch.exp(base.cut(patch.windows) - highest)
+        more = _exp(patch.values / temperature - highest) - _exp(base.cut(patch.windows) - highest)
         more = masked(more, patch.windows, heatmaps.size)
         columns, rows = patch.windows.columns()[:, None] + 0.5, patch.windows.rows()[:, None] + 0.5
         x, y = (more.sum(dim=-2) * columns).sum(dim=-1), (more.sum(dim=-1) * rows).sum(dim=-1)
         mass = mass.index_add(0, picture, more.sum(dim=(-2, -1)))
         moments = moments.index_add(0, picture, torch.stack([x, y], dim=-1))
     return moments / mass.unsqueeze(-1), mass.log() + largest
+
+
+def _exp(values: Tensor) -> Tensor:
+    return torch.exp(values.clamp(min=faintest_exponent(values.dtype)))
 
 
 def _mean_places(lines: Int[Tensor, " l"], like: Tensor) -> Float[Tensor, " k"]:

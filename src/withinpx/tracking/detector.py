@@ -61,7 +61,9 @@ class Detector:
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
         """What was seen, in the recording's own pixels, with its bound and its verdict."""
         used = [each.object for each in self.certificate.objects]
-        position = seen.raw + shift_at(self.shift, seen.raw, self.model) + np.where(seen.present[..., None], seen.offset, 0)
+        position = (
+            seen.raw + shift_at(self.shift, seen.raw, self.model) + np.where(seen.present[..., None], seen.offset, 0)
+        )
         bound = np.array([self.certificate.of(each).bound for each in used])
         return Tracks(
             frames,

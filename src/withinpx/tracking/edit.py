@@ -75,8 +75,25 @@ def edited_frames(detector: Detector, paths: Mapping[int, Way], frames: int) -> 
         raise InputError(NO_PATH)
     for each, way in paths.items():
         _check(detector, each, way)
-    raw, present = _raw_positions(detector, paths, frames)
+    raw, present = raw_positions(detector, paths, frames)
     return (_draw(detector, places, present) for places in raw)
+
+
+def raw_positions(
+    detector: Detector, paths: Mapping[int, Way], frames: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """z of every object (frames, objects, 2), such that what is drawn for it is centred on the path."""
+    count = detector.model.config.objects
+    present = np.zeros(count, np.bool_)
+    wanted = np.zeros((frames, count, 2))
+    for each, way in paths.items():
+        present[each] = True
+        wanted[:, each] = in_picture(along(way, frames), detector.selection)
+    wanted[:, ~present] = wanted[:, [next(iter(paths))]]  # not drawn; beside one that is, they cost nothing
+    raw = wanted
+    for _ in range(STEPS):
+        raw = wanted - shift_at(detector.shift, raw, detector.model)
+    return raw, present
 
 
 def write_edit(
@@ -138,23 +155,6 @@ def _check(detector: Detector, each: int, way: Way) -> None:
             f"The path of object {each} leaves the picture at ({x:g}, {y:g}): x goes from {left:g} to {right:g} px, "
             f"y from {top:g} to {bottom:g} px."
         )
-
-
-def _raw_positions(
-    detector: Detector, paths: Mapping[int, Way], frames: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """z of every object (frames, objects, 2), such that what is drawn for it is centred on the path."""
-    count = detector.model.config.objects
-    present = np.zeros(count, np.bool_)
-    wanted = np.zeros((frames, count, 2))
-    for each, way in paths.items():
-        present[each] = True
-        wanted[:, each] = in_picture(along(way, frames), detector.selection)
-    wanted[:, ~present] = wanted[:, [next(iter(paths))]]  # not drawn; beside one that is, they cost nothing
-    raw = wanted
-    for _ in range(STEPS):
-        raw = wanted - shift_at(detector.shift, raw, detector.model)
-    return raw, present
 
 
 @torch.no_grad()

@@ -64,8 +64,8 @@ class Mp4Writer:
 
 def enlargement(pixels: Pixels) -> int:
     """The whole factor by which a small picture is enlarged to be looked at."""
-    height, width = pixels.shape[:2]
-    return max(1, ceil(LONGER_SIDE / max(height, width)))
+    longer = int(max(pixels.shape[:2]))
+    return max(1, ceil(LONGER_SIDE / longer))
 
 
 def enlarged(pixels: Pixels, factor: int) -> Pixels:

@@ -128,9 +128,7 @@ def look_there(
             watcher.warm_start(number, recipe)
 
 
-def restart_the_lost(
-    engine: Engine, centres: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]
-) -> None:
+def restart_the_lost(engine: Engine, centres: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]) -> None:
     """Heatmaps that sit still or follow another's object are sent back to their own; the others stay where they are."""
     if not isinstance(engine, SparseEngine):
         return

@@ -55,6 +55,34 @@ class ProgressBar(Watcher):
         self._bars.update(self._tasks[what], completed=done, numbers=numbers)
 
 
+class Counter:
+    """A bar for what has no known end: so many done, and how fast."""
+
+    def __init__(self, unit: str) -> None:
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            TextColumn("{task.completed} " + unit),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "Counter":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, done: int, what: str) -> None:
+        """So many are done."""
+        if self._task is None:
+            self._task = self._bars.add_task(what, total=None)
+        self._bars.update(self._task, completed=done)
+
+
 class TensorBoard(Watcher):
     """The same numbers for TensorBoard (extra ``tensorboard``)."""
 

@@ -1,0 +1,53 @@
+"""The commands. Each is a few lines that call the library; a mistake of the user's is one line and exit status 2."""
+
+import sys
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from tyro.conf import subcommand
+
+from withinpx import __version__
+from withinpx.cli.clips import DemoCommand, DetectCommand, EditCommand, InspectCommand, TrackCommand
+from withinpx.cli.reproduce import ReproduceCommand
+from withinpx.cli.squares import EvaluateCommand, FitCommand
+from withinpx.cli.theory import BoundCommand, DesignCommand
+from withinpx.errors import InputError
+
+Command = (
+    Annotated[TrackCommand, subcommand("track")]
+    | Annotated[InspectCommand, subcommand("inspect")]
+    | Annotated[DetectCommand, subcommand("detect")]
+    | Annotated[EditCommand, subcommand("edit")]
+    | Annotated[BoundCommand, subcommand("bound")]
+    | Annotated[DesignCommand, subcommand("design")]
+    | Annotated[FitCommand, subcommand("fit")]
+    | Annotated[EvaluateCommand, subcommand("evaluate")]
+    | Annotated[ReproduceCommand, subcommand("reproduce")]
+    | Annotated[DemoCommand, subcommand("demo")]
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given == ["--version"]:
+        print(f"withinpx {__version__}")
+        return
+    command: Any = tyro.cli(
+        Command,
+        prog="withinpx",
+        description="Find moving objects without labels, and know within how many pixels each position is right.",
+        args=given,
+    )
+    try:
+        command.run()
+    except InputError as error:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"withinpx: {error}", markup=False)
+        sys.exit(2)
+    except OSError as error:  # a full disk, a file taken away: not the user's mistake, but theirs to mend
+        print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("withinpx: stopped; a training goes on with --resume.", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,158 @@
+"""Find a detector's objects in any length of its camera's footage: streaming, no training, each frame with its verdict."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.certificate.certificate import reasons
+from withinpx.data.reading import stream_clip
+from withinpx.data.selection import Frame, Selection
+from withinpx.errors import InputError
+from withinpx.inspection.backdrop import Pictures
+from withinpx.inspection.camera import camera_path, nearby_backdrop
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.overlay import OverlayWriter
+from withinpx.tracking.tracks import Tracks, TracksWriter
+
+TRACKS = "tracks.csv"
+OVERLAY = "overlay.mp4"
+CHUNK = 32  # frames looked at together
+CONTEXT = 30  # frames before and after a chunk, from which a moving camera's background is put together
+ANOTHER_SCENE = 0.5  # of the picture: a frame that differs from the background by more shows something else
+
+Progress = Callable[[int, str], None]  # frames done, what is going on
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some frames with what is known of them."""
+
+    tracks: Tracks
+    reasons: NDArray[np.str_]  # (f, n) of the objects in the tracks
+    frames: list[Frame]  # as the network sees them
+
+
+def detect(
+    detector: Detector, path: Path, folder: Path, overlay: bool = True, progress: Progress | None = None
+) -> tuple[Tracks, NDArray[np.str_]]:
+    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is a summary of at most a few thousand rows."""
+    kept: list[Chunk] = []
+    every, done = 1, 0
+    used = [each.object for each in detector.certificate.objects]
+    with ExitStack() as stack:
+        table = stack.enter_context(TracksWriter(folder / TRACKS))
+        video = stack.enter_context(OverlayWriter(folder / OVERLAY, len(used), detector.selection)) if overlay else None
+        for number, chunk in enumerate(chunks(detector, path)):
+            table.add(chunk.tracks)
+            for row, frame in enumerate(chunk.frames) if video else ():
+                why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
+                video.add(frame.pixels, chunk.tracks, row, why)  # type: ignore[union-attr]
+            if number % every == 0:
+                kept.append(Chunk(chunk.tracks, chunk.reasons, []))
+            if len(kept) > 64:
+                kept, every = kept[::2], 2 * every
+            done += len(chunk.frames)
+            if progress:
+                progress(done, "looking")
+    if not done:
+        raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
+    return joined([chunk.tracks for chunk in kept]), np.concatenate([chunk.reasons for chunk in kept])
+
+
+def chunks(detector: Detector, path: Path) -> Iterator[Chunk]:
+    """The recording, a few frames at a time; memory does not grow with it."""
+    first = True
+    frames = checked(detector, stream_clip(path, detector.selection), path)
+    for start, some, images, backdrops in backed(detector, frames):
+        if first and not detector.moving_camera:
+            check_scene(detector, images, path)
+        first = False
+        seen = detector.observe(images, backdrops)
+        numbers = np.arange(start, start + len(some)) * detector.selection.every
+        tracks = detector.tracks(seen, numbers, np.array([frame.time_s for frame in some]))
+        used = [each.object for each in detector.certificate.objects]
+        yield Chunk(tracks, reasons(seen, detector.certificate)[:, used], some)
+
+
+def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[int, list[Frame], Pictures, Pictures]]:
+    """Chunks of frames with what lies behind their movers: number of the first, frames, images, backdrops."""
+    if not detector.moving_camera:
+        for start, some in in_chunks(frames):
+            yield start, some, images_of(some), detector.backdrop.pictures
+        return
+    before: list[Frame] = []
+    waiting: list[Frame] = []
+    start, ended = 0, False
+    while not ended:
+        more = [frame for _, frame in zip(range(CHUNK), frames, strict=False)]
+        ended = len(more) < CHUNK
+        waiting += more
+        while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
+            some = waiting[:CHUNK]
+            around = images_of([*before, *waiting[: CHUNK + CONTEXT]])
+            backdrops = nearby_backdrop(around, camera_path(around)).pictures
+            here = slice(len(before), len(before) + len(some))
+            yield start, some, around[here], backdrops[here]
+            start += len(some)
+            before = [*before, *some][-CONTEXT:]
+            waiting = waiting[CHUNK:]
+
+
+def in_chunks(frames: Iterator[Frame]) -> Iterator[tuple[int, list[Frame]]]:
+    """A few frames at a time, with the number of the first."""
+    start = 0
+    while some := [frame for _, frame in zip(range(CHUNK), frames, strict=False)]:
+        yield start, some
+        start += len(some)
+
+
+def images_of(frames: list[Frame]) -> Pictures:
+    """As the network takes them: from 0 to 1."""
+    return np.stack([frame.pixels for frame in frames]).astype(np.float32) / np.float32(255)
+
+
+def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator[Frame]:
+    """Frames of the size and the colours that the detector knows; grey and colour are brought together."""
+    colours = detector.model.config.colours
+    for frame in frames:
+        if frame.whole != detector.recording:
+            width, height = detector.recording
+            raise InputError(
+                f"{path} is {frame.whole[0]}x{frame.whole[1]} px, and the detector was made for {width}x{height} px: "
+                f"use footage of the same camera, or track this clip anew."
+            )
+        if frame.pixels.shape[-1] == colours:
+            yield frame
+        elif colours == 3:
+            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.whole)
+        else:
+            yield Frame(frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8), frame.time_s, frame.whole)
+
+
+def check_scene(detector: Detector, images: Pictures, path: Path) -> None:
+    """Is this the scene that the detector knows?"""
+    share = float(np.median(detector.backdrop.changed(images).mean(axis=(1, 2))))
+    if share > ANOTHER_SCENE:
+        raise InputError(
+            f"{path} does not show the scene that the detector knows: {share:.0%} of the picture differs from its "
+            f"background. Use footage of the same camera, or track this clip anew."
+        )
+
+
+def joined(parts: list[Tracks]) -> Tracks:
+    """Tracks one after the other."""
+    first = parts[0]
+    names = ("frames", "times_s", "positions", "raw", "sizes", "bound_px", "residual_px", "present", "certified")
+    return Tracks(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in names), first.width, first.height
+    )
+
+
+def footage(detector: Detector, asked: Selection) -> Selection:
+    """The detector's own crop and scale, in the stretch of time that was asked for."""
+    own = detector.selection
+    return Selection(asked.start_s, asked.end_s, asked.every, own.crop, own.scale)

@@ -1,0 +1,133 @@
+"""The whole way: look at a clip, design a network, train it, certify it, and write down where everything is."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.certificate.page import PagePictures, write_page
+from withinpx.data.reading import sample_clip, stream_clip
+from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.errors import InputError
+from withinpx.files import new_folder, write_atomically, write_json
+from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
+from withinpx.tracking.attempt import Attempt, attempt, folder_of, thumbnails
+from withinpx.tracking.detect import detect
+from withinpx.tracking.detector import save_clip_detector
+from withinpx.tracking.plan import Plan, Wishes, make_plan, scaled, working_scale
+from withinpx.tracking.summary import draw_summary
+from withinpx.tracking.tracks import Tracks
+from withinpx.training.detector_folder import ASKED, read_asked
+from withinpx.training.fit import FitSettings
+from withinpx.training.log import LOG
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrackSettings:
+    """What a person may ask of ``track``."""
+
+    selection: Selection = EVERYTHING
+    wishes: Wishes = field(default_factory=Wishes)
+    seed: int = 0
+    budget_s: float = 600.0  # another seed is tried, if one is refused, while this has not passed
+    overlay: bool = True
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What came of it."""
+
+    attempt: Attempt
+    tracks: Tracks
+    reasons: NDArray[np.str_]
+    folder: Path
+
+
+def track(
+    path: Path,
+    out: Path,
+    asked: TrackSettings,
+    settings: FitSettings,
+    *,
+    resume: bool = False,
+    say: Say = lambda _: None,
+) -> Tracked:
+    """Train on a clip and write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
+    started = time.monotonic()
+    selection, inspection, plan, recording = look(path, asked, say)
+    begin(out, path, asked, resume)
+    best: Attempt | None = None
+    for seed in range(asked.seed, asked.seed + 100):
+        attempt_started = time.monotonic()
+        folder = folder_of(out, seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        there = replace(settings, folder=folder)
+        tried = attempt(inspection, plan, selection, recording, str(path), seed, there)
+        best = tried if best is None or tried.merit > best.merit else best
+        now = time.monotonic()
+        say(f"seed {seed}: {_verdict(tried)}")
+        if tried.detector.certificate.certified or 2 * now - started - attempt_started > asked.budget_s:
+            break
+    if best is None:
+        raise InputError("No training was tried: give a larger --budget.")
+    return finish(path, out, best, inspection, asked.overlay)
+
+
+def look(path: Path, asked: TrackSettings, say: Say) -> tuple[Selection, Inspection, Plan, tuple[int, int]]:
+    """Inspect a clip at the scale it will be worked on, and plan the network."""
+    recording = next(stream_clip(path)).whole
+    selection = asked.selection
+    inspection = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
+    scale = working_scale(inspection)
+    if scale < 1:
+        low, high = inspection.sizes
+        say(f"movers of {low:.0f} to {high:.0f} px are worked on at {scale:g} of their size")
+        selection = scaled(selection, scale)
+        inspection = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
+    plan = make_plan(inspection, asked.wishes, selection.scale)
+    say(f"{len(inspection.movers)} thing(s) move. {plan.why}")
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
+    return selection, inspection, plan, recording
+
+
+def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
+    """Make the folder and note what was asked, or check that an interrupted run was asked the same."""
+    wanted = {"data": str(path), **asdict(asked)}
+    if not resume:
+        write_json(new_folder(out) / ASKED, wanted)
+        return
+    before = read_asked(out)
+    if {**before, "budget_s": 0} != {**json.loads(json.dumps(wanted)), "budget_s": 0}:
+        raise InputError(f"{out} was started with other settings ({out / ASKED}): resume with the same ones.")
+
+
+def finish(path: Path, out: Path, best: Attempt, inspection: Inspection, overlay: bool) -> Tracked:
+    """Write everything."""
+    detector = best.detector
+    save_clip_detector(out, detector, str(path))
+    tracks, why = detect(detector, path, out, overlay)
+    write_atomically(out / "certificate.txt", detector.certificate.text().encode())
+    pictures = thumbnails(best)
+    background = (inspection.backdrop.pictures[0] * 255).round().astype(np.uint8)
+    title = f"{Path(detector.certificate.source).name}: {_verdict(best)}"
+    draw_summary(out / "summary.png", background, tracks, pictures, title, selection=detector.selection)
+    write_page(out / "certificate.html", detector.certificate, PagePictures(pictures, out / "summary.png", tracks, why))
+    logs = sorted((out / "attempts").glob(f"*/{LOG}"))
+    if logs:
+        shutil.copyfile(logs[-1], out / LOG)
+    shutil.rmtree(out / "attempts", ignore_errors=True)
+    return Tracked(best, tracks, why, out)
+
+
+def _verdict(tried: Attempt) -> str:
+    objects = tried.detector.certificate.objects
+    refused = [f"object {each.object} refused: {each.failed}" for each in objects if not each.certified]
+    return "; ".join([f"{len(objects) - len(refused)} of {len(objects)} objects certified", *refused])
