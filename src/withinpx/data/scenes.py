@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
-import av
 import numpy as np
 
 from withinpx.data.clip import Clip
@@ -162,6 +161,8 @@ def write_clip_video(path: Path, clip: Clip) -> None:
     Colours are kept at full resolution (4:4:4). The usual halving takes the colour off the edges of things of ten
     pixels; its only merit is that every browser plays it.
     """
+    import av  # noqa: PLC0415  (only those who write videos need PyAV)
+
     if path.suffix not in CONTAINERS:
         raise InputError(f"{path} cannot be written: end its name in {', '.join(CONTAINERS)}.")
     content = io.BytesIO()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from withinpx.errors import InputError
 from withinpx.inspection.backdrop import Pictures
 from withinpx.inspection.camera import camera_path, nearby_backdrop
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.overlay import OverlayWriter
 from withinpx.tracking.tracks import Tracks, TracksWriter
 
 TRACKS = "tracks.csv"
@@ -42,15 +42,14 @@ def detect(
     """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is a summary of at most a few thousand rows."""
     kept: list[Chunk] = []
     every, done = 1, 0
-    used = [each.object for each in detector.certificate.objects]
     with ExitStack() as stack:
         table = stack.enter_context(TracksWriter(folder / TRACKS))
-        video = stack.enter_context(OverlayWriter(folder / OVERLAY, len(used), detector.selection)) if overlay else None
+        video = stack.enter_context(overlay_writer(detector, folder)) if overlay else None
         for number, chunk in enumerate(chunks(detector, path)):
             table.add(chunk.tracks)
-            for row, frame in enumerate(chunk.frames) if video else ():
+            for row, frame in enumerate(chunk.frames if video else []):
                 why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
-                video.add(frame.pixels, chunk.tracks, row, why)  # type: ignore[union-attr]
+                video.add(frame.pixels, chunk.tracks, row, why)
             if number % every == 0:
                 kept.append(Chunk(chunk.tracks, chunk.reasons, []))
             if len(kept) > 64:
@@ -61,6 +60,13 @@ def detect(
     if not done:
         raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
     return joined([chunk.tracks for chunk in kept]), np.concatenate([chunk.reasons for chunk in kept])
+
+
+def overlay_writer(detector: Detector, folder: Path) -> Any:
+    """An open ``OverlayWriter``."""
+    from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (only those who write videos need PyAV)
+
+    return OverlayWriter(folder / OVERLAY, len(detector.certificate.objects), detector.selection)
 
 
 def chunks(detector: Detector, path: Path) -> Iterator[Chunk]:
