@@ -14,6 +14,7 @@ from withinpx.certificate.registration import register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import softargmax
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 from withinpx.training.scene import movers_only
 
 GATE_PX = 2  # the pixel around that decides what is background widens the encoder's receptive field (Backdrop.changed)
@@ -39,8 +40,10 @@ class Measured:
 def object_bound(model: Autoencoder, size: SizeRange) -> float:
     """Thm 4.1 for this network, with the gate's pixel in the encoder's receptive field."""
     config = model.config
+    encoder_rf = min(config.encoder_rf + GATE_PX, LARGEST_RECEPTIVE_FIELD)  # beyond it the decoder limits
+    size = SizeRange(min(size.smallest, config.decoder_rf), min(size.largest, config.decoder_rf))
     rendering = Gaussian(config.sigma, 4.0) if config.support is None else CompactSupport(config.support)
-    return error_bound(config.encoder_rf + GATE_PX, config.decoder_rf, size, rendering).bound
+    return error_bound(encoder_rf, config.decoder_rf, size, rendering).bound
 
 
 def drawn_sizes(seen: Observations, each: int) -> SizeRange:
@@ -51,16 +54,16 @@ def drawn_sizes(seen: Observations, each: int) -> SizeRange:
 
 
 def check_object(
-    model: Autoencoder, seen: Observations, everywhere: Observations, stamps: Tensor, each: int, scale: float
+    model: Autoencoder, seen: Observations, everywhere: Observations, stamps: Tensor, *, each: int, scale: float
 ) -> Measured:
     """All checks of one object: ``seen`` are the kept-out frames, ``everywhere`` all frames looked at."""
     size = drawn_sizes(everywhere, each)
     bound = object_bound(model, size)
     limits = Limits(residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest))
     checks = (
-        _reconstruction(seen, each, limits, scale),
-        _places(everywhere, each, bound, scale),
         _distinct(stamps, each),
+        _places(everywhere, each, bound, scale),
+        _reconstruction(seen, each, limits, scale),
         _heatmap(seen, each, scale),
         _steady(everywhere, each, size, scale),
         _equivariance(model, everywhere, each, bound, scale),
@@ -107,7 +110,7 @@ def unlikeness(one: Float[Tensor, "c h w"], other: Float[Tensor, "c h w"]) -> fl
     """How much two drawings differ once one is moved over the other, as a share of the stronger: 0 for twins."""
     strength = max(one.norm().item(), other.norm().item(), 1e-12)
     found = register(one[None], other[None])
-    moved = torch.roll(one, tuple(int(round(step)) for step in found.offset[0].flip(0).tolist()), (-2, -1))
+    moved = torch.roll(one, tuple(round(step) for step in found.offset[0].flip(0).tolist()), (-2, -1))
     return float((moved - other).norm().item() / strength)
 
 
@@ -115,7 +118,7 @@ def _heatmap(seen: Observations, each: int, scale: float) -> Check:
     there = seen.present[:, each]
     leak = float(np.quantile(seen.leak[there, each], 0.9)) if there.any() else 0.0
     says = (
-        f"what it shows outside the theorem's window moves z by {leak / scale:.3f} px in all but a tenth of the frames, "
+        f"what it shows outside the theorem's window moves z by {leak / scale:.3f} px in nine of ten frames, "
         f"{float(seen.leak[there, each].max()) / scale if there.any() else 0:.3f} px at most (added to the bound)"
     )
     return Check("heatmap", leak / scale, LARGEST_LEAK / scale, "px", leak <= LARGEST_LEAK, says)

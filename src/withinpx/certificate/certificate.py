@@ -104,8 +104,9 @@ class Certificate:
             )
             for each in whole["objects"]
         )
-        rest = {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
-        return cls(**{**rest, "objects": objects})
+        rest: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
+        rest["objects"] = objects
+        return cls(**rest)
 
     def text(self) -> str:
         """For a person to read."""

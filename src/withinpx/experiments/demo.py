@@ -1,4 +1,4 @@
-"""The demo: three things move over a textured ground; find them without labels and say how far off the answer can be."""
+"""The demo: three things move over a textured ground; find them without labels, and say how far off that can be."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Generated clips with truth, seed by seed: is everything found, is what is certified within its bound, how far off is it?"""
+"""Generated clips with truth, seed by seed: is everything found, and is what is certified within its bound?"""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import compare
 from withinpx.files import folder_for, write_json
 from withinpx.inspection.inspection import inspect
-from withinpx.tracking.attempt import attempt
+from withinpx.tracking.attempt import Job, attempt
 from withinpx.tracking.plan import Wishes, make_plan
 from withinpx.training.fit import FitSettings
 
@@ -54,7 +54,7 @@ def run_generated(
 def run_one(made: GeneratedClip, seed: int, settings: FitSettings) -> dict[str, Any]:
     """Track one generated clip, the number of things unknown, and compare with its truth."""
     started = time.monotonic()
-    empty = {name: "" for name in ("found", "certified", "median_px", "max_px", "raw_max_px", "outside", "refused")}
+    empty = dict.fromkeys(("found", "certified", "median_px", "max_px", "raw_max_px", "outside", "refused"), "")
     things = made.truth.shape[1]
     try:
         inspection = inspect(made.clip)
@@ -62,7 +62,7 @@ def run_one(made: GeneratedClip, seed: int, settings: FitSettings) -> dict[str, 
         return {"things": things, **empty, "found": 0, "seconds": 0.0, "said": str(error)}
     plan = make_plan(inspection, Wishes(), 1.0)
     size = (made.clip.width, made.clip.height)
-    done = attempt(inspection, plan, made.clip.selection, size, made.clip.source, seed, settings)
+    done = attempt(Job(inspection, plan, made.clip.selection, size, made.clip.source), seed, settings)
     tracks = done.detector.tracks(done.seen, np.arange(len(made.clip)), made.clip.times_s)
     truth = np.where((made.visible > 0.95)[..., None], made.truth, np.nan)
     against = compare(tracks, truth)

@@ -57,7 +57,7 @@ def difference(images: Pictures, backdrops: Pictures) -> NDArray[np.float32]:
 
 
 def usual_difference(images: Pictures, backdrop: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What each pixel differs from the backdrop by in half of the frames: noise, wherever movers pass but do not stay."""
+    """What each pixel differs from the backdrop by in half of the frames: noise, where movers pass and do not stay."""
     return np.asarray(np.median(difference(images, backdrop), axis=0))
 
 
@@ -71,8 +71,8 @@ def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
 def mended(images: Pictures, median: NDArray[np.float32], threshold: NDArray[np.float32]) -> NDArray[np.float32]:
     """The median, but where something rested for most of the time: there what was seen once it had left.
 
-    Which of a pixel's two colours is the backdrop's is told by time and by space: what both ends of the clip show is the
-    backdrop, what came between is not; and the backdrop looks like the surely empty pixels around.
+    Which of a pixel's two colours is the backdrop's is told by time and by space: what both ends of the clip show is
+    the backdrop, what came between is not; and the backdrop looks like the surely empty pixels around.
     """
     differs = difference(images, median) > threshold
     unsure = ndimage.binary_opening(differs.mean(axis=0) > UNSURE_SHARE, iterations=1)

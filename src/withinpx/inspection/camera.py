@@ -1,5 +1,7 @@
 """How the camera moves: the shift of the whole picture from frame to frame, by phase correlation."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
@@ -16,7 +18,7 @@ DETAIL_PX = 3.0  # details larger than this say little about where the picture i
 def camera_path(images: Pictures) -> NDArray[np.float64]:
     """Where the scene lies in each frame relative to the first: (frames, 2), (x, y), px."""
     details = [_details(image) for image in images]
-    steps = [_shift_between(one, other) for one, other in zip(details, details[1:], strict=False)]
+    steps = [_shift_between(one, other) for one, other in pairwise(details)]
     return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)]) if steps else np.zeros((1, 2))
 
 
@@ -39,7 +41,8 @@ def _from_nearby(images: Pictures, path: NDArray[np.float64], frame: int) -> NDA
         moved.append(ndimage.shift(images[other], (dy, dx, 0), order=1, mode="nearest"))
         known.append(ndimage.shift(np.ones(images.shape[1:3], np.float32), (dy, dx), order=1, mode="constant") > 0.5)
     pixels = np.ma.masked_array(np.stack(moved), ~np.repeat(np.stack(known)[..., None], images.shape[-1], axis=-1))
-    return np.where(pixels.mask.all(axis=0), images[frame], np.ma.median(pixels, axis=0).filled(0)).astype(np.float32)
+    middle = np.ma.median(pixels, axis=0).filled(0)  # type: ignore[no-untyped-call]
+    return np.asarray(np.where(np.ma.getmaskarray(pixels).all(axis=0), images[frame], middle), np.float32)
 
 
 def _neighbours(frame: int, count: int) -> list[int]:

@@ -88,7 +88,7 @@ def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: 
     """The connected things of a frame that differ from the backdrop."""
     changed = backdrop.changed(image[None], behind[None])[0]
     together = ndimage.binary_closing(np.pad(changed, CLOSING), iterations=CLOSING)[CLOSING:-CLOSING, CLOSING:-CLOSING]
-    labels, count = ndimage.label(ndimage.binary_fill_holes(together), structure=np.ones((3, 3)))
+    labels, _ = ndimage.label(ndimage.binary_fill_holes(together), structure=np.ones((3, 3)))
     distance = difference(image[None], behind[None])[0]
     blobs = []
     for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
@@ -159,7 +159,7 @@ def _look(blob: Blob) -> NDArray[np.float64]:
 
 
 def look_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """One if two looks are as unlike as two things are: a quarter of full contrast, or two and a half times the area."""
+    """One if two looks are as unlike as two things are: by a quarter of full contrast, or 2.5 times the area."""
     colour = float(np.abs(one[:-1] - other[:-1]).max()) / 0.25
     area = abs(float(one[-1] - other[-1])) / np.log(2.5)
     return float(np.hypot(colour, area))
@@ -175,11 +175,11 @@ def _joined(pieces: list[Mover]) -> list[Mover]:
         for j in range(i):
             apart[i, j] = np.inf if frames[i] & frames[j] else look_distance(looks[i], looks[j])
     while apart.size and apart.min() < SAME_LOOK:
-        i, j = np.unravel_index(int(apart.argmin()), apart.shape)
+        i, j = divmod(int(apart.argmin()), len(movers))
         movers[j] = Mover(tuple(sorted(movers[i].blobs + movers[j].blobs, key=lambda blob: blob.frame)))
         looks[j], frames[j], frames[i] = movers[j].look, frames[i] | frames[j], frozenset()
         apart[i, :] = apart[:, i] = np.inf
-        gone.add(int(i))
+        gone.add(i)
         for k in range(len(movers)):
             if k != j and k not in gone:
                 distance = np.inf if frames[k] & frames[j] else look_distance(looks[k], looks[j])

@@ -24,7 +24,7 @@ from withinpx.model.windows import Windows, cut, cut_at, windows_of
 
 @dataclass(frozen=True)
 class Base:
-    """One map for all pictures. Rows and columns that are alike are kept once: what is even costs nothing to compute."""
+    """One map for all pictures. Rows and columns that are alike are kept once: what is even costs nothing."""
 
     values: Float[Tensor, "1 c h w"]  # what is kept
     rows: Int[Tensor, " H"]  # which kept row each row is

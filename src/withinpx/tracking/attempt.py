@@ -1,6 +1,8 @@
 """One training on what was seen in a clip, and what can be certified of it."""
 
+import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,17 @@ UNSEEN = 0.5  # a thing that nobody draws counts if it is this much of the small
 
 
 @dataclass(frozen=True)
+class Job:
+    """What is to be learned."""
+
+    inspection: Inspection
+    plan: Plan
+    selection: Selection  # of the recording, with the scale that is worked at
+    recording: tuple[int, int]  # width and height of the recording's pictures, px
+    source: str
+
+
+@dataclass(frozen=True)
 class Attempt:
     """A trained detector and what it made of the frames that were looked at."""
 
@@ -50,16 +63,9 @@ class Attempt:
         return float(certified), float(positions), -float(residual)
 
 
-def attempt(
-    inspection: Inspection,
-    plan: Plan,
-    selection: Selection,
-    recording: tuple[int, int],
-    source: str,
-    seed: int,
-    settings: FitSettings,
-) -> Attempt:
+def attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     """Train and certify."""
+    inspection, plan = job.inspection, job.plan
     model = new_network(plan.network, seed).to(settings.device)
     images, backdrop = inspection.images, inspection.backdrop
     everything = np.arange(len(images))
@@ -75,67 +81,54 @@ def attempt(
     centres = torch.from_numpy(known_centres(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
     recipe = replace(recipe, epochs=max(1, STEPS // max(1, len(trained) // recipe.batch_size)))
-    learn(engine, len(trained), centres, recipe, seed, settings)
-    return certified_attempt(model, inspection, plan, selection, recording, source, kept_out)
+    learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
+    return certified_attempt(job, model, kept_out)
 
 
-def certified_attempt(
-    model: Autoencoder,
-    inspection: Inspection,
-    plan: Plan,
-    selection: Selection,
-    recording: tuple[int, int],
-    source: str,
-    kept_out: NDArray[np.intp],
-) -> Attempt:
+def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) -> Attempt:
     """Look at all frames with a trained network, and say what can be promised."""
+    plan, backdrop = job.plan, job.inspection.backdrop
     unused = tuple(range(plan.movers, plan.network.objects))
-    blank = Certificate(source, 0, 0, 0, 0, 0.0, 0.0, selection.scale, (), unused)
-    camera_moves, backdrop = inspection.camera_moves, inspection.backdrop
-    bare = Detector(model, backdrop, selection, recording, np.zeros((plan.network.objects, 6, 2)), blank, camera_moves)
-    seen = bare.observe(inspection.images, backdrop.pictures)
+    nothing = Certificate(job.source, 0, 0, 0, 0, 0.0, 0.0, job.selection.scale, (), unused)
+    shift = np.zeros((plan.network.objects, 6, 2))
+    camera_moves = job.inspection.camera_moves
+    bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
+    seen = bare.observe(job.inspection.images, backdrop.pictures)
     shift = fitted_shift(seen, model, plan.network.background is BackgroundMode.PERSPECTIVE)
-    certificate = certify(model, seen, kept_out, plan, selection.scale, source, shift, unused)
-    return Attempt(Detector(model, backdrop, selection, recording, shift, certificate, camera_moves), seen, kept_out)
+    certificate = certify(job, model, seen, kept_out, shift)
+    return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
 
 
 def certify(
-    model: Autoencoder,
-    seen: Observations,
-    kept_out: NDArray[np.intp],
-    plan: Plan,
-    scale: float,
-    source: str,
-    shift: NDArray[np.float64],
-    unused: tuple[int, ...],
+    job: Job, model: Autoencoder, seen: Observations, kept_out: NDArray[np.intp], shift: NDArray[np.float64]
 ) -> Certificate:
     """The certificate of a trained network on the frames that were looked at."""
+    plan, scale = job.plan, job.selection.scale
     stamps = drawings(model, seen)
     objects = []
     for each in range(plan.movers):
-        found = check_object(model, seen.only(kept_out), seen, stamps[: plan.movers], each, scale)
+        found = check_object(model, seen.only(kept_out), seen, stamps[: plan.movers], each=each, scale=scale)
         x, y = shift[each, 0] / scale
         size = (found.size.smallest / scale, found.size.largest / scale)
         objects.append(
             ObjectCertificate(each, size, found.bound / scale, (float(x), float(y)), found.limits, found.checks)
         )
-    encoder_rf = measured_receptive_field(model.encoder.double(), model.config.colours) + GATE_PX
-    inputs = model.config.objects + model.background.input_maps
-    decoder_rf = measured_receptive_field(model.decoder.double(), inputs)
-    model.float()
+    exact = copy.deepcopy(model).cpu().double()
+    encoder_rf = measured_receptive_field(exact.encoder, model.config.colours) + GATE_PX
+    decoder_rf = measured_receptive_field(exact.decoder, model.config.objects + model.background.input_maps)
     return Certificate(
-        source,
-        len(seen),
-        len(kept_out),
-        encoder_rf,
-        decoder_rf,
-        model.config.sigma,
-        float(model.config.support or 0.0),
-        scale,
-        tuple(objects),
-        unused,
-        (*plan.warnings, *unseen_things(seen, plan.movers)),
-        __version__,
+        source=job.source,
+        frames=len(seen),
+        kept_out=len(kept_out),
+        encoder_rf=encoder_rf,
+        decoder_rf=decoder_rf,
+        sigma=model.config.sigma,
+        support=float(model.config.support or 0.0),
+        scale=scale,
+        objects=tuple(objects),
+        unused=tuple(range(plan.movers, plan.network.objects)),
+        warnings=(*plan.warnings, *unseen_things(seen, plan.movers)),
+        version=__version__,
     )
 
 
@@ -149,7 +142,7 @@ def unseen_things(seen: Observations, movers: int) -> list[str]:
 
 @torch.no_grad()
 def drawings(model: Autoencoder, seen: Observations) -> Tensor:
-    """What each heatmap draws alone, as a difference from mid grey, where it was seen nearest to the middle: (n, c, h, w)."""
+    """What each heatmap draws alone, as a difference from mid grey: (n, c, h, w)."""
     config, device = model.config, next(model.parameters()).device
     places = torch.zeros(config.objects, config.objects, 2, device=device)
     present = torch.eye(config.objects, dtype=torch.bool, device=device)
@@ -180,7 +173,7 @@ def presence(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np
     for each, mover in enumerate(movers):
         seen = np.array(mover.frames)
         present[seen, each] = True
-        for before, after in zip(seen, seen[1:], strict=False):
+        for before, after in pairwise(seen.tolist()):
             if after - before <= SHORT_GAP + 1:
                 present[before:after, each] = True
     return present

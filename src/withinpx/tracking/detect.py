@@ -1,4 +1,4 @@
-"""Find a detector's objects in any length of its camera's footage: streaming, no training, each frame with its verdict."""
+"""Find a detector's objects in its camera's footage of any length: streaming, each frame with its verdict."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -39,7 +39,7 @@ class Chunk:
 def detect(
     detector: Detector, path: Path, folder: Path, overlay: bool = True, progress: Progress | None = None
 ) -> tuple[Tracks, NDArray[np.str_]]:
-    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is a summary of at most a few thousand rows."""
+    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample."""
     kept: list[Chunk] = []
     every, done = 1, 0
     with ExitStack() as stack:
@@ -49,7 +49,7 @@ def detect(
             table.add(chunk.tracks)
             for row, frame in enumerate(chunk.frames if video else []):
                 why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
-                video.add(frame.pixels, chunk.tracks, row, why)
+                video.add(frame.pixels, chunk.tracks, row, why)  # type: ignore[union-attr]
             if number % every == 0:
                 kept.append(Chunk(chunk.tracks, chunk.reasons, []))
             if len(kept) > 64:
@@ -153,9 +153,8 @@ def joined(parts: list[Tracks]) -> Tracks:
     """Tracks one after the other."""
     first = parts[0]
     names = ("frames", "times_s", "positions", "raw", "sizes", "bound_px", "residual_px", "present", "certified")
-    return Tracks(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in names), first.width, first.height
-    )
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Tracks(**columns, width=first.width, height=first.height)
 
 
 def footage(detector: Detector, asked: Selection) -> Selection:

@@ -12,7 +12,7 @@ from withinpx.theory import SizeRange
 from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
-LARGEST_OBJECT = 25.0  # px that the network's pictures show of the largest thing; larger ones are worked on scaled down
+LARGEST_OBJECT = 29.0  # px that the network's pictures show of the largest thing; larger ones are worked on scaled down
 SPARE = 2.0  # px that the decoder is wider than the largest thing seen
 PERSPECTIVE = 1.6  # a thing whose size varies by more than this looks different from place to place
 
@@ -63,11 +63,10 @@ def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
         sizes = SizeRange(min(sizes.smallest, LARGEST_RECEPTIVE_FIELD), LARGEST_RECEPTIVE_FIELD)
     chosen = design(sizes, None if wishes.target is None else wishes.target * scale, wishes.sigma)
     height, width, colours = inspection.images.shape[1:]
-    largest_encoder = (min(height, width) - 1) | 1 if min(height, width) % 2 else min(height, width) - 1
     network = NetworkConfig(
         height,
         width,
-        wishes.encoder_rf or min(chosen.encoder_rf, largest_encoder),
+        wishes.encoder_rf or min(chosen.encoder_rf, (min(height, width) - 1) | 1, LARGEST_RECEPTIVE_FIELD),
         wishes.decoder_rf or chosen.decoder_rf,
         chosen.sigma,
         SUPPORT_SIGMAS * chosen.sigma,

@@ -16,10 +16,10 @@ from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
 from withinpx.files import new_folder, write_atomically, write_json
 from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
-from withinpx.tracking.attempt import Attempt, attempt, folder_of, thumbnails
+from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
 from withinpx.tracking.detect import detect
 from withinpx.tracking.detector import save_clip_detector
-from withinpx.tracking.plan import Plan, Wishes, make_plan, scaled, working_scale
+from withinpx.tracking.plan import Wishes, make_plan, scaled, working_scale
 from withinpx.tracking.summary import draw_summary
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import ASKED, read_asked
@@ -59,9 +59,9 @@ def track(
     resume: bool = False,
     say: Say = lambda _: None,
 ) -> Tracked:
-    """Train on a clip and write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
+    """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
     started = time.monotonic()
-    selection, inspection, plan, recording = look(path, asked, say)
+    job = look(path, asked, say)
     begin(out, path, asked, resume)
     best: Attempt | None = None
     for seed in range(asked.seed, asked.seed + 100):
@@ -69,7 +69,7 @@ def track(
         folder = folder_of(out, seed)
         folder.mkdir(parents=True, exist_ok=True)
         there = replace(settings, folder=folder)
-        tried = attempt(inspection, plan, selection, recording, str(path), seed, there)
+        tried = attempt(job, seed, there)
         best = tried if best is None or tried.merit > best.merit else best
         now = time.monotonic()
         say(f"seed {seed}: {_verdict(tried)}")
@@ -77,10 +77,10 @@ def track(
             break
     if best is None:
         raise InputError("No training was tried: give a larger --budget.")
-    return finish(path, out, best, inspection, asked.overlay)
+    return finish(path, out, best, job.inspection, overlay=asked.overlay)
 
 
-def look(path: Path, asked: TrackSettings, say: Say) -> tuple[Selection, Inspection, Plan, tuple[int, int]]:
+def look(path: Path, asked: TrackSettings, say: Say) -> Job:
     """Inspect a clip at the scale it will be worked on, and plan the network."""
     recording = next(stream_clip(path)).whole
     selection = asked.selection
@@ -95,7 +95,7 @@ def look(path: Path, asked: TrackSettings, say: Say) -> tuple[Selection, Inspect
     say(f"{len(inspection.movers)} thing(s) move. {plan.why}")
     for warning in plan.warnings:
         say(f"warning: {warning}")
-    return selection, inspection, plan, recording
+    return Job(inspection, plan, selection, recording, str(path))
 
 
 def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
@@ -109,7 +109,7 @@ def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
         raise InputError(f"{out} was started with other settings ({out / ASKED}): resume with the same ones.")
 
 
-def finish(path: Path, out: Path, best: Attempt, inspection: Inspection, overlay: bool) -> Tracked:
+def finish(path: Path, out: Path, best: Attempt, inspection: Inspection, *, overlay: bool) -> Tracked:
     """Write everything."""
     detector = best.detector
     save_clip_detector(out, detector, str(path))

@@ -54,11 +54,11 @@ def fit(
         if model.config.objects > 1:
             raise InputError("The warm start knows one object only: train several with recipe paper.")
         centres = moving_centres(images).unsqueeze(1)
-    return learn(engine, len(images), centres, recipe, seed, settings)
+    return learn(engine, len(images), centres, recipe, seed=seed, settings=settings)
 
 
 def learn(
-    engine: Engine, count: int, centres: Tensor | None, recipe: Recipe, seed: int, settings: FitSettings
+    engine: Engine, count: int, centres: Tensor | None, recipe: Recipe, *, seed: int, settings: FitSettings
 ) -> Autoencoder:
     """The loop. ``centres`` (b n 2) is where the heatmaps should begin; not a number where that is not known."""
     model, device = engine.model, settings.device
@@ -67,7 +67,7 @@ def learn(
     log = Log(settings.folder, done)
     step = choose_step(engine, optimiser, settings)
     if centres is not None and not done:
-        look_there(engine, centres, recipe, recipe.warm_start_steps, seed, settings.watchers)
+        look_there(engine, centres, recipe, steps=recipe.warm_start_steps, seed=seed, watchers=settings.watchers)
     saved = time.monotonic()
 
     model.train()
@@ -120,7 +120,7 @@ def choose_step(engine: Engine, optimiser: torch.optim.Adam, settings: FitSettin
 
 
 def look_there(
-    engine: Engine, centres: Tensor, recipe: Recipe, steps: int, seed: int, watchers: tuple[Watcher, ...]
+    engine: Engine, centres: Tensor, recipe: Recipe, *, steps: int, seed: int, watchers: tuple[Watcher, ...]
 ) -> None:
     """The warm start."""
     for number in warm_start(engine, centres, steps, seed, recipe.batch_size):
@@ -135,7 +135,7 @@ def restart_the_lost(engine: Engine, centres: Tensor, recipe: Recipe, seed: int,
     lost = lost_heatmaps(engine.latest, centres)
     if lost.any():
         targets = torch.where(lost[None, :, None], centres, engine.latest)
-        look_there(engine, targets, recipe, recipe.warm_start_steps // 2, seed + 1, watchers)
+        look_there(engine, targets, recipe, steps=recipe.warm_start_steps // 2, seed=seed + 1, watchers=watchers)
 
 
 def set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:

@@ -41,7 +41,7 @@ class Scene:
         background = median_picture(images).unsqueeze(0)
         changed = difference(images) > noise
         images = torch.where(changed.unsqueeze(1), images, background)
-        return cls._of(images, changed, background, images, Base.whole(background), model)
+        return cls._of(images, changed, background, model, seen=images, blank=Base.whole(background))
 
     @classmethod
     def of_movers(
@@ -56,11 +56,11 @@ class Scene:
         images = torch.where(changed.unsqueeze(1), images, backgrounds)
         size = (images.shape[-2], images.shape[-1])
         blank = Base.even(size, images.shape[1], model.config.encoder_rf // 2, images)
-        return cls._of(images, changed, backgrounds, seen, blank, model)
+        return cls._of(images, changed, backgrounds, model, seen=seen, blank=blank)
 
     @classmethod
     def _of(
-        cls, images: Tensor, changed: Tensor, backgrounds: Tensor, seen: Tensor, blank: Base, model: Autoencoder
+        cls, images: Tensor, changed: Tensor, backgrounds: Tensor, model: Autoencoder, *, seen: Tensor, blank: Base
     ) -> "Scene":
         reach = model.config.encoder_rf // 2
         all_windows = windows_of([boxes_of_change(each) for each in changed], 2 * reach, images.device)
