@@ -61,7 +61,7 @@ def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.1, high: float = 0.
     """How much of each pixel is the object's: none below ``low`` of the map's peak, all above ``high``.
 
     A hard edge would make centres jump by parts of a pixel as an object moves over the grid. The middle of the two is a
-    quarter: what a pixel shows that is half covered by a shaded rim, which stands out half as much as the brightest spot.
+    quarter: what a pixel shows that is half covered by a shaded rim, half as strong as the brightest spot.
     """
     peak = drawn.amax(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
     return ((drawn / peak - low) / (high - low)).clamp(0, 1)

@@ -1,13 +1,12 @@
 """A person's own footage: inspect, track, detect, edit; and the demo."""
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
-from withinpx.cli.common import Device, Json, print_json
+from withinpx.cli.common import Device, Json, print_json, tell
 from withinpx.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class TrackCommand(Part):
         asked = TrackSettings(self.selection(), self._wishes(), self.seed, self.budget, self.overlay)
         with ProgressBar() as bar:
             settings = FitSettings(choose_device(self.device), watchers=(bar,))
-            done = track(self.clip, self.out, asked, settings, resume=self.resume, say=_say)
+            done = track(self.clip, self.out, asked, settings, resume=self.resume, say=tell)
         if self.export:
             detector = done.attempt.detector
             tracks = read_tracks(self.out / "tracks.csv", *detector.recording)
@@ -243,16 +242,12 @@ class DemoCommand:
         """Track, compare with the truth, say."""
         from withinpx.experiments.demo import run_demo  # noqa: PLC0415
 
-        run_demo(self.out, _say)
-
-
-def _say(what: str) -> None:
-    print(f"withinpx: {what}", file=sys.stderr)
+        run_demo(self.out, tell)
 
 
 def _tell_losses(lost: tuple[str, ...], clip: Path) -> None:
     for stretch in lost:
-        _say(f"{clip}: {stretch}")
+        tell(f"{clip}: {stretch}")
 
 
 def _counted(done: "Tracked") -> str:

@@ -1,6 +1,7 @@
 """What the commands share."""
 
 import json
+import sys
 from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
@@ -23,3 +24,8 @@ def size_range(object_size: tuple[float, ...]) -> SizeRange:
 def print_json(value: Any) -> None:
     """One line of JSON."""
     print(json.dumps(value))
+
+
+def tell(what: str) -> None:
+    """A line for the person, apart from what can be piped."""
+    print(f"withinpx: {what}", file=sys.stderr)

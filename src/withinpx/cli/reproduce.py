@@ -1,25 +1,32 @@
 """Figures and experiments of the paper."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tyro.conf import Positional
 
-from withinpx.cli.common import Device, RecipeName
+from withinpx.cli.common import Device, RecipeName, print_json, tell
+from withinpx.errors import InputError
 
 
 @dataclass(frozen=True)
 class ReproduceCommand:
     """A figure or an experiment of the paper."""
 
-    what: Positional[Literal["fig3", "fig7", "central"]]
-    """fig3, fig7: the theory's curves. central: training at the paper's two central settings, seed by seed."""
+    what: Positional[Literal["fig3", "fig7", "central", "traffic", "minipool", "generated"]]
+    """fig3, fig7: the theory's curves. central: training at the paper's two central settings, seed by seed. traffic,
+    minipool: appendix E on a clip of your own (--clip, --truth). generated: clips made by withinpx, seed by seed."""
     out: Path = Path("reproduced")
     """Folder for figures and tables; what it holds of an experiment already is not run again."""
     seeds: int = 20
-    """Seeds per setting (central)."""
+    """Seeds per setting (central, generated)."""
+    clip: Path | None = None
+    """A video or folder of images (traffic, minipool)."""
+    truth: Path | None = None
+    """Its positions, to compare with at the end: a CSV of frame,object,x,y,w,h,full (traffic, minipool)."""
+    truth_origin: Literal["corner", "centre"] = "corner"
+    """Where the truth has (0, 0): at the corner or at the centre of the first pixel (traffic, minipool)."""
     recipe: RecipeName = "warm"
     """How to train (central)."""
     epochs: int | None = None
@@ -38,6 +45,10 @@ class ReproduceCommand:
         if self.what in FIGURES:
             print(f"Drew {FIGURES[self.what](self.out)}")
             return
+        if self.what in ("traffic", "minipool"):
+            return self._video()
+        if self.what == "generated":
+            return self._generated()
         from withinpx.experiments.central import run_central  # noqa: PLC0415
         from withinpx.training.device import choose_device  # noqa: PLC0415
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
@@ -45,4 +56,27 @@ class ReproduceCommand:
 
         settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16)
         for summary in run_central(self.out, named_recipe(self.recipe, self.epochs), self.seeds, settings):
-            print(json.dumps(summary))
+            print_json(summary)
+
+    def _video(self) -> None:
+        from withinpx.experiments.videos import reproduce_video  # noqa: PLC0415
+        from withinpx.training.device import choose_device  # noqa: PLC0415
+        from withinpx.training.fit import FitSettings  # noqa: PLC0415
+        from withinpx.training.progress import ProgressBar  # noqa: PLC0415
+
+        if self.clip is None:
+            raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
+        origin = 0.5 if self.truth_origin == "centre" else 0.0
+        with ProgressBar() as bar:
+            settings = FitSettings(choose_device(self.device), watchers=(bar,))
+            found = reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, say=tell)
+        print_json(found)
+
+    def _generated(self) -> None:
+        from withinpx.experiments.generated import CASES, run_generated  # noqa: PLC0415
+        from withinpx.training.device import choose_device  # noqa: PLC0415
+        from withinpx.training.fit import FitSettings  # noqa: PLC0415
+
+        cases = dict.fromkeys(CASES, max(1, self.seeds // 10)) | {"three_things": self.seeds}
+        for summary in run_generated(self.out, cases, FitSettings(choose_device(self.device))):
+            print_json(summary)

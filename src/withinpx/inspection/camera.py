@@ -10,8 +10,8 @@ from withinpx.inspection.backdrop import Backdrop, Pictures, difference, noise_t
 
 MOVING_PX = 0.75  # a camera that moves the picture by less than this is called still
 NEAREST = 6  # frames: a nearer one shows the movers at nearly the same place
-SPACING = 3  # frames between those that a backdrop is put together from
-NEARBY = 8  # of them
+FURTHER = 1.5  # each of the others is this many times as far away as the one before
+NEARBY = 9  # frames that a backdrop is put together from
 DETAIL_PX = 3.0  # details larger than this say little about where the picture is
 
 
@@ -47,8 +47,9 @@ def _from_nearby(images: Pictures, path: NDArray[np.float64], frame: int) -> NDA
 
 def _neighbours(frame: int, count: int) -> list[int]:
     """The frames that show what is behind the movers of this one: near in time, but not too near."""
-    away = [sign * step for step in range(NEAREST, count, SPACING) for sign in (-1, 1)]
-    return [frame + step for step in away if 0 <= frame + step < count][:NEARBY]
+    steps = [round(NEAREST * FURTHER**power) for power in range(NEARBY)]
+    away = [sign * step for step in steps for sign in (-1, 1)]
+    return [frame + step for step in away if 0 <= frame + step < count][:NEARBY] or [(frame + 1) % count]
 
 
 def _details(image: NDArray[np.float32]) -> NDArray[np.complex128]:

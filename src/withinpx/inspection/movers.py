@@ -10,7 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from withinpx.inspection.backdrop import Backdrop, Pictures, difference
 
 SMALLEST_AREA = 6  # px: less is noise
-SMALLEST_SHARE = 0.1  # of the largest mover's area (times time): less is a flicker
+OFTEN = 0.1  # of the frames: what is seen less often is a flicker
+OFTEN_WHEN_MOVING = 0.4  # where the camera moves, near and far things shift against each other and look like movers
 CLOSING = 2  # px: parts of one thing are this near each other
 MOST_PIECES = 400  # the largest; what is left over is noise
 SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
@@ -81,7 +82,8 @@ def find_movers(images: Pictures, backdrop: Backdrop, chosen: NDArray[np.intp] |
     ]
     pieces = [Mover(tuple(piece)) for piece in _pieces(blobs)]
     movers = _joined(pieces)
-    return sorted(_lasting(movers, len(frames)), key=lambda mover: -mover.weight)
+    often = OFTEN if backdrop.is_still else OFTEN_WHEN_MOVING
+    return sorted(_lasting(movers, often * len(frames)), key=lambda mover: -mover.weight)
 
 
 def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: Backdrop, frame: int) -> list[Blob]:
@@ -187,8 +189,8 @@ def _joined(pieces: list[Mover]) -> list[Mover]:
     return [mover for k, mover in enumerate(movers) if k not in gone]
 
 
-def _lasting(movers: list[Mover], frames: int) -> list[Mover]:
+def _lasting(movers: list[Mover], frames: float) -> list[Mover]:
     """Without the flickers: what is hardly ever there, or too little beside the others."""
-    often = [mover for mover in movers if len(mover.blobs) >= max(2, SMALLEST_SHARE * frames)]
+    often = [mover for mover in movers if len(mover.blobs) >= max(2, frames)]
     most = max((mover.weight for mover in often), default=0.0)
     return [mover for mover in often if mover.weight >= 0.02 * most]
