@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test check bench format clean
 
-demo: $(READY)  ## find a moving square without labels, and say how far off it can be
+demo: $(READY)  ## track a clip of three things without labels, and say how far off each position can be
 	$(BIN)/withinpx demo
 
 test: $(READY)  ## all tests

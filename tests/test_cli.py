@@ -1,6 +1,5 @@
 """The commands, as a person types them."""
 
-import csv
 import json
 import os
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from withinpx.cli import main
-from withinpx.data.squares import Squares
 
 TINY_FIT = (
     "fit squares --encoder-rf 3 --decoder-rf 5 --object-size 3 --sigma 0.8 --seed 0 "
@@ -129,6 +128,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("fit squares --epochs 0 --out OUT", "epochs is 0"),
         ("fit squares --resume --out OUT", "There is no folder"),
         ("evaluate OUT", "There is no detector folder"),
+        ("detect OUT clip.mp4 --out OUT", "There is no detector folder"),
+        ("edit OUT --path 0:1,1 --out OUT", "There is no detector folder"),
+        ("edit OUT --path 0:1,1", "Nothing to write"),
     ],
 )
 def test_a_mistake_gets_one_line_and_writes_nothing(
@@ -139,63 +141,65 @@ def test_a_mistake_gets_one_line_and_writes_nothing(
     assert not out.exists()
 
 
-def test_a_folder_of_images_is_followed_frame_by_frame(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
-    data = Squares(object_size=5, padding=6, image_size=28).train()
-    for index, image in enumerate(data.images[::3]):
-        Image.fromarray((40 + 200 * image[0]).astype(np.uint8)).save(pictures / f"{index}.png")
-    out = tmp_path / "out"
-    options = "--encoder-rf 5 --decoder-rf 7 --support 3.2 --epochs 60 --device cpu"
-    main(["fit", str(pictures), "--out", str(out), *options.split()])
-    assert "object of about 5 px in" in capsys.readouterr().out
-    with (out / "positions.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    found = np.array([[float(row["x"]), float(row["y"])] for row in rows])
-    assert np.abs(found - data.positions[::3]).max() < 0.5
-    assert "not trained on squares" in refusal(capsys, f"evaluate {out}")
+def test_fit_takes_squares_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["fit", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    assert not (tmp_path / "out").exists()
 
 
-def test_a_part_of_a_video_is_told_in_the_video_s_own_pixels(tmp_path: Path) -> None:
-    path, truth = tmp_path / "clip.mkv", []
+def write_video(path: Path, frames: int = 30) -> NDArray[np.float64]:
+    """A bright square of 10 px that goes across a grey ground; its centres (frames, 2), px."""
+    truth = []
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream("ffv1", rate=25)
         stream.width, stream.height, stream.pix_fmt = 90, 80, "gray"
-        for index in range(40):
-            x, y = 14 + 6 * (index % 7), 16 + 7 * (index // 7)
+        for index in range(frames):
+            x, y = 14 + 2 * index, 16 + index
             picture = np.full((80, 90), 30, np.uint8)
             picture[y : y + 10, x : x + 10] = 220
             truth.append([x + 5, y + 5])
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="gray")))
         container.mux(stream.encode())
-    options = (
-        "--crop 2 4 80 70 --scale 0.5 --every 2 --encoder-rf 5 --decoder-rf 7 --support 3.2 --epochs 120 --device cpu"
-    )
-    main(["fit", str(path), "--out", str(tmp_path / "out"), *options.split()])
-    with (tmp_path / "out" / "positions.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [float(row["time_s"]) for row in rows] == pytest.approx([index / 25 for index in range(0, 40, 2)], abs=1e-3)
-    found = np.array([[float(row["x"]), float(row["y"])] for row in rows])
-    assert np.abs(found - np.array(truth[::2])).max() < 1
+    return np.array(truth, np.float64)
 
 
-def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
+def test_a_part_of_a_video_is_told_in_the_video_s_own_pixels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    truth = write_video(tmp_path / "clip.mkv")
+    found: Any = answer(capsys, f"inspect {tmp_path / 'clip.mkv'} --crop 2 4 80 70 --scale 0.5 --every 2 --json")
+    assert (found["frames"], found["width"], found["height"], found["scale"]) == (15, 40, 35, 0.5)
+    (mover,) = found["movers"]
+    assert mover["size_px"] == pytest.approx([10, 12], abs=2)
+    assert mover["travel_px"] == pytest.approx(np.ptp(truth[::2], axis=0).max(), abs=2)
+    assert mover["first_seen_at"] == pytest.approx(truth[0], abs=1.5)
+
+
+@pytest.mark.parametrize("verb", ["track", "inspect"])
+def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
     pictures, out = tmp_path / "pictures", tmp_path / "out"
-    command = f"fit {pictures} --encoder-rf 5 --decoder-rf 7 --device cpu --out {out}"
+    command = f"{verb} {pictures} --out {out}"
     assert "There is no file or folder" in refusal(capsys, command)
     pictures.mkdir()
     assert "holds no images" in refusal(capsys, command)
-    Image.new("L", (6, 20)).save(pictures / "a.png")
-    assert "smaller than the receptive field" in refusal(capsys, command)
     Image.new("L", (20, 20)).save(pictures / "a.png")
+    assert "is a single picture" in refusal(capsys, command)
+    Image.new("L", (20, 20)).save(pictures / "b.png")
     assert "Nothing moves" in refusal(capsys, command)
     Image.new("L", (20, 21)).save(pictures / "b.png")
     assert "must all be of one size" in refusal(capsys, command)
     (pictures / "a.png").write_text("not a picture")
     assert "cannot be read as an image" in refusal(capsys, command)
     assert not out.exists()
+
+
+def test_a_file_that_is_no_video_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "clip.mp4").write_text("not a video")
+    assert "clip.mp4" in refusal(capsys, f"track {tmp_path / 'clip.mp4'} --out {tmp_path / 'out'}")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_empty_folder_is_no_detector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,20 +1,119 @@
-"""The demo's sentence, from the network that the tests train anyway."""
+"""What the demo says of its tracks, from tracks made by hand: the truth, and the truth spoiled."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
-from withinpx.experiments.demo import Seen, draw, sentence
-from withinpx.experiments.synthetic import SquaresRun, evaluate
-from withinpx.model.autoencoder import Autoencoder
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from withinpx.data.scenes import demo_clip_path, demo_scene
+from withinpx.errors import InputError
+from withinpx.experiments.demo import run_demo, sentence
+from withinpx.experiments.truth import compare, read_truth
+from withinpx.tracking.track import Tracked
+from withinpx.tracking.tracks import Tracks
+
+FRAMES = 60
 
 
-def test_it_says_where_how_far_off_it_can_be_and_how_far_off_it_was(
-    tmp_path: Path, tiny_run: SquaresRun, tiny_model: Autoencoder
+@pytest.fixture(scope="module")
+def truth() -> NDArray[np.float64]:
+    return read_truth(demo_clip_path().with_name("demo_truth.csv"), FRAMES)
+
+
+def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: bool = True) -> Tracks:
+    """Tracks that claim these positions; z is 1 px to the right of them."""
+    flat = positions.shape[:2]
+    return Tracks(
+        frames=np.arange(len(positions)),
+        times_s=np.arange(len(positions)) / 25,
+        positions=np.nan_to_num(positions),
+        raw=np.nan_to_num(positions) + np.array([1.0, 0.0]),
+        sizes=np.full(positions.shape, 12.0),
+        bound_px=np.full(flat, bound),
+        residual_px=np.zeros(flat),
+        present=np.isfinite(positions).all(axis=-1),
+        certified=np.full(flat, certified) & np.isfinite(positions).all(axis=-1),
+        width=160,
+        height=120,
+    )
+
+
+def said_of(tracks: Tracks) -> str:
+    unused: Any = None
+    return sentence(Tracked(cast(Any, unused), tracks, np.full(tracks.present.shape, ""), Path()))
+
+
+def test_the_truth_beside_the_clip_is_the_scene_s(truth: NDArray[np.float64]) -> None:
+    assert truth.shape == (FRAMES, 3, 2)
+    known = np.isfinite(truth).all(axis=-1)
+    assert known.mean() > 0.9
+    assert np.abs(truth - demo_scene().truth)[known].max() < 1e-3
+
+
+def test_a_truth_may_count_from_the_centre_of_the_first_pixel(tmp_path: Path) -> None:
+    path = tmp_path / "truth.csv"
+    path.write_text("frame,object,x,y,w,h,full\n0,ball,3,4,9,9,1\n1,ball,5,4,9,9,0\n7,ball,5,4,9,9,1\n")
+    found = read_truth(path, 2, offset=0.5)
+    assert found[0].tolist() == [[3.5, 4.5]]
+    assert np.isnan(found[1]).all()  # cut off: its centre is not known
+
+
+def test_perfect_tracks_in_any_order_are_found_without_error(truth: NDArray[np.float64]) -> None:
+    against = compare(tracks_at(truth[:, [2, 0, 1]]), truth)
+    assert (against.found, against.outside) == (3, 0)
+    assert against.median == against.largest == 0
+    assert against.largest_raw == pytest.approx(1)
+
+
+def test_certified_positions_outside_their_bound_are_counted(truth: NDArray[np.float64]) -> None:
+    spoiled = truth.copy()
+    spoiled[4:9, 1, 0] += 7  # px
+    against = compare(tracks_at(spoiled), truth)
+    assert (against.found, against.outside) == (3, 5)
+    assert against.largest == pytest.approx(7)
+    assert against.median == 0
+    refused = tracks_at(spoiled)
+    refused.certified[4:9, 1] = False
+    assert compare(refused, truth).outside == 0
+    assert compare(tracks_at(spoiled, bound=8.5), truth).outside == 0
+
+
+def test_a_track_that_follows_nothing_has_found_nothing(truth: NDArray[np.float64]) -> None:
+    lost = truth.copy()
+    lost[:, 2] = (5, 5)
+    assert compare(tracks_at(lost), truth).found == 2
+    absent = truth.copy()
+    absent[10:, 0] = np.nan
+    assert compare(tracks_at(absent), truth).found == 2
+
+
+def test_it_says_how_many_were_found_how_far_off_they_can_be_and_how_far_off_they_were(
+    truth: NDArray[np.float64],
 ) -> None:
-    found, seen = evaluate(tiny_model, tiny_run), Seen(tiny_model, tiny_run)
-    said = sentence(seen, found)
-    x, y = seen.truth[seen.example]
-    assert f"at ({x:.1f}, {y:.1f}) px" in said
-    assert f"at most {found.bound:g} px off" in said
-    assert f"at most {found.position_error:.1f} px off" in said
-    assert "discarded" not in said
-    assert draw(tmp_path / "demo.png", seen, tiny_run, found).stat().st_size > 10_000
+    off = truth + np.array([0.3, 0.4])
+    assert said_of(tracks_at(off, bound=5.25)) == (
+        f"Found 3 of 3 things; {np.isfinite(truth).all(axis=-1).mean():.0%} of their positions are certified. z can be "
+        "at most 5.2 px off, for certain; against the clip's truth it was at most 1.3 px off, and the calibrated "
+        "position 0.50 px (median), 0.50 px (largest)."
+    )
+
+
+def test_it_does_not_boast_where_nothing_is_certified(truth: NDArray[np.float64]) -> None:
+    said = said_of(tracks_at(truth, certified=False))
+    assert said == "Found 3 of 3 things, but nothing could be certified: see the certificate."
+
+
+def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="exists and is no demo"):
+        run_demo(tmp_path, print)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_fewer_frames_of_truth_are_read_if_fewer_were_tracked(truth: NDArray[np.float64]) -> None:
+    fewer = read_truth(demo_clip_path().with_name("demo_truth.csv"), 20)
+    np.testing.assert_array_equal(fewer, truth[:20])
+    assert replace(compare(tracks_at(fewer), fewer), largest_raw=1).found == 3

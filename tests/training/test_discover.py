@@ -6,7 +6,7 @@ import torch
 from withinpx.data.squares import Squares
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
-from withinpx.training.discover import moving_centres, warm_start
+from withinpx.training.discover import lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import DenseEngine
 
 
@@ -33,3 +33,41 @@ def test_after_a_warm_start_the_encoder_looks_where_it_was_told() -> None:
     with torch.no_grad():
         assert (model.encode(images) - centres).abs().max() < 1
     assert torch.equal(next(model.decoder.parameters()), decoder_before)
+
+
+def wandering(seed: int, frames: int = 20) -> torch.Tensor:
+    """Three things that wander far from each other: (frames, 3, 2), px."""
+    generator = torch.Generator().manual_seed(seed)
+    return 30 * torch.rand(frames, 3, 2, generator=generator) + 40 * torch.arange(3)[None, :, None]
+
+
+def test_heatmaps_at_their_things_are_not_lost() -> None:
+    centres = wandering(0)
+    assert lost_heatmaps(centres + 2, centres).tolist() == [False, False, False]
+
+
+def test_a_heatmap_that_sits_still_is_lost() -> None:
+    positions, centres = wandering(0), wandering(0)
+    positions[:, 1] = positions[0, 1]
+    assert lost_heatmaps(positions, centres).tolist() == [False, True, False]
+
+
+def test_a_heatmap_that_follows_another_s_thing_is_lost() -> None:
+    positions, centres = wandering(0), wandering(0)
+    positions[:, 2] = positions[:, 0]
+    assert lost_heatmaps(positions, centres).tolist() == [False, False, True]
+
+
+def test_where_a_thing_is_not_known_does_not_count() -> None:
+    positions, centres = wandering(0), wandering(0)
+    positions[:15, 0] += 20  # merged with another in most of the frames, and right where it is seen by itself
+    centres[:15, 0] = torch.nan
+    positions[:, 1] = 0  # spare: never known
+    centres[:, 1] = torch.nan
+    assert lost_heatmaps(positions, centres).tolist() == [False, False, False]
+
+
+def test_a_heatmap_that_errs_now_and_then_is_not_lost() -> None:
+    positions, centres = wandering(0), wandering(0)
+    positions[:6, 0] += 20
+    assert lost_heatmaps(positions, centres).tolist() == [False, False, False]

@@ -14,7 +14,6 @@ from withinpx.certificate.registration import register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import softargmax
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
-from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 from withinpx.training.scene import movers_only
 
 GATE_PX = 2  # the pixel around that decides what is background widens the encoder's receptive field (Backdrop.changed)
@@ -40,10 +39,9 @@ class Measured:
 def object_bound(model: Autoencoder, size: SizeRange) -> float:
     """Thm 4.1 for this network, with the gate's pixel in the encoder's receptive field."""
     config = model.config
-    encoder_rf = min(config.encoder_rf + GATE_PX, LARGEST_RECEPTIVE_FIELD)  # beyond it the decoder limits
     size = SizeRange(min(size.smallest, config.decoder_rf), min(size.largest, config.decoder_rf))
     rendering = Gaussian(config.sigma, 4.0) if config.support is None else CompactSupport(config.support)
-    return error_bound(encoder_rf, config.decoder_rf, size, rendering).bound
+    return error_bound(config.encoder_rf + GATE_PX, config.decoder_rf, size, rendering).bound
 
 
 def drawn_sizes(seen: Observations, each: int) -> SizeRange:
@@ -54,14 +52,24 @@ def drawn_sizes(seen: Observations, each: int) -> SizeRange:
 
 
 def check_object(
-    model: Autoencoder, seen: Observations, everywhere: Observations, stamps: Tensor, *, each: int, scale: float
+    model: Autoencoder,
+    seen: Observations,
+    everywhere: Observations,
+    stamps: Tensor,
+    *,
+    each: int,
+    scale: float,
+    twins: tuple[int, ...] = (),
 ) -> Measured:
-    """All checks of one object: ``seen`` are the kept-out frames, ``everywhere`` all frames looked at."""
+    """All checks of one object: ``seen`` are the kept-out frames, ``everywhere`` all frames looked at.
+
+    ``twins`` are the objects that looked the same before training.
+    """
     size = drawn_sizes(everywhere, each)
     bound = object_bound(model, size)
     limits = Limits(residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest))
     checks = (
-        _distinct(stamps, each),
+        _distinct(stamps, each, twins),
         _places(everywhere, each, bound, scale),
         _reconstruction(seen, each, limits, scale),
         _heatmap(seen, each, scale),
@@ -96,7 +104,10 @@ def _places(seen: Observations, each: int, bound: float, scale: float) -> Check:
     return Check("places", travel / scale, bound / scale, "px", travel > bound, says)
 
 
-def _distinct(stamps: Float[Tensor, "n c h w"], each: int) -> Check:
+def _distinct(stamps: Float[Tensor, "n c h w"], each: int, twins: tuple[int, ...]) -> Check:
+    if twins:
+        says = f"it looks the same as object {twins[0]}: nothing tells the two apart"
+        return Check("distinct", 0.0, UNLIKE, "share", False, says)
     others = [other for other in range(len(stamps)) if other != each]
     if not others:
         return Check("distinct", 1.0, UNLIKE, "share", True, "it is the only one")

@@ -14,7 +14,7 @@ from withinpx.certificate.observation import Observations
 class Check:
     """One assumption as one measurement."""
 
-    name: str  # reconstruction, places, distinct, heatmap, equivariance
+    name: str  # distinct, places, reconstruction, heatmap, steady, equivariance
     value: float
     limit: float
     unit: str

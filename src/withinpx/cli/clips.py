@@ -180,7 +180,10 @@ class DetectCommand:
         asked = Selection(self.start, self.end, self.every)
         detector = replace(loaded, model=loaded.model.to(choose_device(self.device)), selection=footage(loaded, asked))
         with Counter("frames") as counter:
-            tracks, why = detect(detector, self.clip, new_folder(self.out), self.overlay, counter)
+            lost: list[str] = []
+            out = new_folder(self.out)
+            tracks, why = detect(detector, self.clip, out, overlay=self.overlay, progress=counter, losses=lost)
+        _tell_losses(tuple(lost), self.clip)
         if self.export:
             table = read_tracks(self.out / TRACKS, *detector.recording)
             export(table, self.out, self.export, masks_of(detector, table))

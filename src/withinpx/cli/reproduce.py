@@ -32,7 +32,7 @@ class ReproduceCommand:
     epochs: int | None = None
     """Epochs per run, if not the recipe's (central)."""
     device: Device = "auto"
-    """Where to train (central)."""
+    """Where to train."""
     fast: bool = False
     """On CUDA: compiled, and captured as one graph (central)."""
     bfloat16: bool = False

@@ -45,7 +45,7 @@ def stream_images(folder: Path, frame_rate: float = 1.0, selection: Selection = 
             continue
         if selection.keeps(place):
             pixels = np.repeat(pixels, 3, axis=2) if coloured and pixels.shape[2] == 1 else pixels
-            yield Frame(selection.of(pixels), time_s, (size[1], size[0]))
+            yield Frame(selection.of(pixels), time_s, number, (size[1], size[0]))
         place += 1
 
 

@@ -15,6 +15,7 @@ class Frame:
 
     pixels: NDArray[np.uint8]  # (height, width, colours)
     time_s: float
+    number: int  # in the order they were decoded, from 0
     whole: tuple[int, int]  # width and height of the recording's picture, px
 
 

@@ -55,7 +55,7 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str
                         f"{pixels.shape[1]}x{pixels.shape[0]} px: cut it there with --end or --start."
                     )
                 size = pixels.shape
-                yield Frame(selection.of(pixels), time_s, (pixels.shape[1], pixels.shape[0]))
+                yield Frame(selection.of(pixels), time_s, number, (pixels.shape[1], pixels.shape[0]))
             place += 1
 
 

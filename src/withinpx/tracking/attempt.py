@@ -52,6 +52,7 @@ class Attempt:
     detector: Detector
     seen: Observations
     kept_out: NDArray[np.intp]
+    seed: int = 0
 
     @property
     def merit(self) -> tuple[float, ...]:
@@ -82,7 +83,7 @@ def attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
     recipe = replace(recipe, epochs=max(1, STEPS // max(1, len(trained) // recipe.batch_size)))
     learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
-    return certified_attempt(job, model, kept_out)
+    return replace(certified_attempt(job, model, kept_out), seed=seed)
 
 
 def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) -> Attempt:
@@ -107,7 +108,9 @@ def certify(
     stamps = drawings(model, seen)
     objects = []
     for each in range(plan.movers):
-        found = check_object(model, seen.only(kept_out), seen, stamps[: plan.movers], each=each, scale=scale)
+        twins = tuple(j if i == each else i for i, j in job.inspection.alike if each in (i, j))
+        some = seen.only(kept_out)
+        found = check_object(model, some, seen, stamps[: plan.movers], each=each, scale=scale, twins=twins)
         x, y = shift[each, 0] / scale
         size = (found.size.smallest / scale, found.size.largest / scale)
         objects.append(
@@ -119,7 +122,7 @@ def certify(
     return Certificate(
         source=job.source,
         frames=len(seen),
-        kept_out=len(kept_out),
+        kept_out=len(kept_out) if len(kept_out) < len(seen) else 0,
         encoder_rf=encoder_rf,
         decoder_rf=decoder_rf,
         sigma=model.config.sigma,

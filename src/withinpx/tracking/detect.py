@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,13 @@ class Chunk:
 
 
 def detect(
-    detector: Detector, path: Path, folder: Path, overlay: bool = True, progress: Progress | None = None
+    detector: Detector,
+    path: Path,
+    folder: Path,
+    *,
+    overlay: bool = True,
+    progress: Progress | None = None,
+    losses: list[str] | None = None,
 ) -> tuple[Tracks, NDArray[np.str_]]:
     """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample."""
     kept: list[Chunk] = []
@@ -45,7 +52,7 @@ def detect(
     with ExitStack() as stack:
         table = stack.enter_context(TracksWriter(folder / TRACKS))
         video = stack.enter_context(overlay_writer(detector, folder)) if overlay else None
-        for number, chunk in enumerate(chunks(detector, path)):
+        for number, chunk in enumerate(chunks(detector, path, losses)):
             table.add(chunk.tracks)
             for row, frame in enumerate(chunk.frames if video else []):
                 why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
@@ -69,32 +76,32 @@ def overlay_writer(detector: Detector, folder: Path) -> Any:
     return OverlayWriter(folder / OVERLAY, len(detector.certificate.objects), detector.selection)
 
 
-def chunks(detector: Detector, path: Path) -> Iterator[Chunk]:
+def chunks(detector: Detector, path: Path, losses: list[str] | None = None) -> Iterator[Chunk]:
     """The recording, a few frames at a time; memory does not grow with it."""
     first = True
-    frames = checked(detector, stream_clip(path, detector.selection), path)
-    for start, some, images, backdrops in backed(detector, frames):
+    frames = checked(detector, stream_clip(path, detector.selection, losses), path)
+    for some, images, backdrops in backed(detector, frames):
         if first and not detector.moving_camera:
             check_scene(detector, images, path)
         first = False
         seen = detector.observe(images, backdrops)
-        numbers = np.arange(start, start + len(some)) * detector.selection.every
+        numbers = np.array([frame.number for frame in some])
         tracks = detector.tracks(seen, numbers, np.array([frame.time_s for frame in some]))
         used = [each.object for each in detector.certificate.objects]
         yield Chunk(tracks, reasons(seen, detector.certificate)[:, used], some)
 
 
-def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[int, list[Frame], Pictures, Pictures]]:
-    """Chunks of frames with what lies behind their movers: number of the first, frames, images, backdrops."""
+def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], Pictures, Pictures]]:
+    """Chunks of frames with what lies behind their movers: frames, images, backdrops."""
     if not detector.moving_camera:
-        for start, some in in_chunks(frames):
-            yield start, some, images_of(some), detector.backdrop.pictures
+        while some := _next(frames):
+            yield some, images_of(some), detector.backdrop.pictures
         return
     before: list[Frame] = []
     waiting: list[Frame] = []
-    start, ended = 0, False
+    ended = False
     while not ended:
-        more = [frame for _, frame in zip(range(CHUNK), frames, strict=False)]
+        more = _next(frames)
         ended = len(more) < CHUNK
         waiting += more
         while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
@@ -102,18 +109,13 @@ def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[int, l
             around = images_of([*before, *waiting[: CHUNK + CONTEXT]])
             backdrops = nearby_backdrop(around, camera_path(around)).pictures
             here = slice(len(before), len(before) + len(some))
-            yield start, some, around[here], backdrops[here]
-            start += len(some)
+            yield some, around[here], backdrops[here]
             before = [*before, *some][-CONTEXT:]
             waiting = waiting[CHUNK:]
 
 
-def in_chunks(frames: Iterator[Frame]) -> Iterator[tuple[int, list[Frame]]]:
-    """A few frames at a time, with the number of the first."""
-    start = 0
-    while some := [frame for _, frame in zip(range(CHUNK), frames, strict=False)]:
-        yield start, some
-        start += len(some)
+def _next(frames: Iterator[Frame]) -> list[Frame]:
+    return list(islice(frames, CHUNK))
 
 
 def images_of(frames: list[Frame]) -> Pictures:
@@ -134,9 +136,14 @@ def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator
         if frame.pixels.shape[-1] == colours:
             yield frame
         elif colours == 3:
-            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.whole)
+            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.number, frame.whole)
         else:
-            yield Frame(frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8), frame.time_s, frame.whole)
+            yield Frame(
+                frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8),
+                frame.time_s,
+                frame.number,
+                frame.whole,
+            )
 
 
 def check_scene(detector: Detector, images: Pictures, path: Path) -> None:

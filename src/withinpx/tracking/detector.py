@@ -121,7 +121,7 @@ def fitted_shift(seen: Observations, model: Autoencoder, varies: bool) -> NDArra
 
 def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
     """Write the detector folder; the description last, so that a folder with one is whole."""
-    tensors = {"pictures": detector.backdrop.pictures, "threshold": detector.backdrop.threshold}
+    tensors = {"pictures": detector.backdrop.pictures[:1], "threshold": detector.backdrop.threshold}
     backdrop = save_arrays({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     write_atomically(folder / BACKDROP, backdrop)
     still = (detector.backdrop.pictures[0] * 255).round().astype(np.uint8)

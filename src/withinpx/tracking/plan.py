@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from withinpx.certificate.assumptions import GATE_PX
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 from withinpx.inspection.inspection import Inspection
@@ -66,7 +67,7 @@ def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
     network = NetworkConfig(
         height,
         width,
-        wishes.encoder_rf or min(chosen.encoder_rf, (min(height, width) - 1) | 1, LARGEST_RECEPTIVE_FIELD),
+        _encoder_rf(wishes, min(chosen.encoder_rf, odd_below(min(height, width)))),
         wishes.decoder_rf or chosen.decoder_rf,
         chosen.sigma,
         SUPPORT_SIGMAS * chosen.sigma,
@@ -76,6 +77,21 @@ def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
         background=_mode(inspection, wishes, objects),
     )
     return Plan(network, min(objects, seen), chosen.why, tuple(_warnings(inspection, objects)))
+
+
+def _encoder_rf(wishes: Wishes, chosen: int) -> int:
+    largest = LARGEST_RECEPTIVE_FIELD - GATE_PX
+    if wishes.encoder_rf is not None and wishes.encoder_rf > largest:
+        raise InputError(
+            f"The encoder's receptive field is {wishes.encoder_rf} px: at most {largest} px can be used on a clip, "
+            f"since telling the background apart takes {GATE_PX} px more."
+        )
+    return wishes.encoder_rf or min(chosen, largest)
+
+
+def odd_below(length: int) -> int:
+    """The largest odd whole number that is no larger."""
+    return length - 1 + length % 2
 
 
 def _mode(inspection: Inspection, wishes: Wishes, objects: int) -> BackgroundMode:

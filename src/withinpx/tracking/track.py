@@ -61,6 +61,8 @@ def track(
 ) -> Tracked:
     """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
     started = time.monotonic()
+    if out.exists() and not resume:
+        raise InputError(f"The output folder {out} exists already: name another, nothing was overwritten.")
     job = look(path, asked, say)
     begin(out, path, asked, resume)
     best: Attempt | None = None
@@ -82,9 +84,12 @@ def track(
 
 def look(path: Path, asked: TrackSettings, say: Say) -> Job:
     """Inspect a clip at the scale it will be worked on, and plan the network."""
-    recording = next(stream_clip(path)).whole
     selection = asked.selection
-    inspection = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
+    clip = sample_clip(path, selection, MOST_FRAMES)
+    for stretch in clip.lost:
+        say(f"{path}: {stretch}")
+    recording = next(stream_clip(path)).whole
+    inspection = inspect(clip, asked.wishes.background)
     scale = working_scale(inspection)
     if scale < 1:
         low, high = inspection.sizes
@@ -113,16 +118,14 @@ def finish(path: Path, out: Path, best: Attempt, inspection: Inspection, *, over
     """Write everything."""
     detector = best.detector
     save_clip_detector(out, detector, str(path))
-    tracks, why = detect(detector, path, out, overlay)
+    tracks, why = detect(detector, path, out, overlay=overlay)
     write_atomically(out / "certificate.txt", detector.certificate.text().encode())
     pictures = thumbnails(best)
     background = (inspection.backdrop.pictures[0] * 255).round().astype(np.uint8)
     title = f"{Path(detector.certificate.source).name}: {_verdict(best)}"
     draw_summary(out / "summary.png", background, tracks, pictures, title, selection=detector.selection)
     write_page(out / "certificate.html", detector.certificate, PagePictures(pictures, out / "summary.png", tracks, why))
-    logs = sorted((out / "attempts").glob(f"*/{LOG}"))
-    if logs:
-        shutil.copyfile(logs[-1], out / LOG)
+    shutil.copyfile(folder_of(out, best.seed) / LOG, out / LOG)
     shutil.rmtree(out / "attempts", ignore_errors=True)
     return Tracked(best, tracks, why, out)
 

@@ -1,0 +1,226 @@
+"""The certificate holds where the assumptions do, and refuses by name what breaks them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from tests.tracking.conftest import FRAMES, WIDTH, TrackedClip, images_of, track_once
+from withinpx.certificate import observation
+from withinpx.certificate.assumptions import check_object
+from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
+from withinpx.certificate.observation import Observations
+from withinpx.data.motion import Path2D, still
+from withinpx.data.stage import GeneratedClip
+from withinpx.tracking.attempt import drawings
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.tracks import COLUMNS, Tracks, csv_rows
+
+THINGS = 3
+
+
+@pytest.fixture(scope="session")
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
+    return track_once(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def good(tracked: TrackedClip) -> Observations:
+    return look(tracked.detector, tracked.made)
+
+
+def look(detector: Detector, made: GeneratedClip) -> Observations:
+    return detector.observe(images_of(made.clip), detector.backdrop.pictures)
+
+
+def judged(detector: Detector, seen: Observations) -> Certificate:
+    """The certificate that these observations get."""
+    stamps = drawings(detector.model, seen)[:THINGS]
+    objects = []
+    for each in range(THINGS):
+        found = check_object(detector.model, seen, seen, stamps, each=each, scale=1.0)
+        size = (found.size.smallest, found.size.largest)
+        objects.append(ObjectCertificate(each, size, found.bound, (0, 0), found.limits, found.checks))
+    return replace(detector.certificate, objects=tuple(objects))
+
+
+def tracks_of(detector: Detector, seen: Observations) -> Tracks:
+    return detector.tracks(seen, np.arange(len(seen)), np.arange(len(seen)) / 25)
+
+
+def failed(certificate: Certificate, each: int) -> set[str]:
+    return {check.name for check in certificate.of(each).checks if not check.met}
+
+
+def thing_of(seen: Observations, made: GeneratedClip, each: int) -> int:
+    """Which of the things an object is."""
+    away = np.abs(seen.centre[:, each, None] - made.truth).max(axis=-1)
+    return int(np.median(away, axis=0).argmin())
+
+
+def sent(made: GeneratedClip, thing: int, path: Path2D) -> GeneratedClip:
+    """The same scene, but one thing goes another way."""
+    things = list(made.stage.things)
+    things[thing] = replace(things[thing], path=path)
+    return replace(made.stage, things=tuple(things)).film()
+
+
+def with_column(values: NDArray[np.float64], each: int, value: Any) -> NDArray[np.float64]:
+    changed = values.copy()
+    changed[:, each] = value
+    return changed
+
+
+def test_a_good_clip_is_certified_and_every_position_is_within_its_bound(
+    tracked: TrackedClip, good: Observations
+) -> None:
+    detector = tracked.detector
+    assert detector.certificate.certified
+    assert len(detector.certificate.objects) == THINGS
+    assert sorted(thing_of(good, tracked.made, each) for each in range(THINGS)) == [0, 1, 2]
+    tracks = tracks_of(detector, good)
+    assert tracks.certified.mean() > 0.9
+    for each in range(THINGS):
+        truth = tracked.made.truth[:, thing_of(good, tracked.made, each)]
+        sure, bound = tracks.certified[:, each], tracks.bound_px[:, each]
+        for position in (tracks.positions, tracks.raw):
+            assert (np.abs(position[:, each] - truth).max(axis=-1) <= bound)[sure].all()
+        assert np.median(np.abs(tracks.positions[:, each] - truth)[sure]) < 0.5
+
+
+def test_the_same_frames_get_the_same_verdict_again(tracked: TrackedClip, good: Observations) -> None:
+    certificate = judged(tracked.detector, good)
+    assert certificate.certified
+    for each in range(THINGS):
+        assert certificate.of(each).bound == pytest.approx(tracked.detector.certificate.of(each).bound)
+
+
+def test_a_decoder_with_a_bias_is_refused_for_its_reconstruction(
+    tracked: TrackedClip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    softargmax = observation.sparse_softargmax
+
+    def biased(heatmaps: Any, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
+        positions, mass = softargmax(heatmaps, temperature)
+        return positions + positions.new_tensor([4.0, 0.0]), mass
+
+    monkeypatch.setattr(observation, "sparse_softargmax", biased)
+    detector = tracked.detector
+    seen = look(detector, tracked.made)
+    np.testing.assert_allclose(np.median(seen.residual[:, :THINGS], axis=0), 4, atol=0.7)
+    certificate = judged(detector, seen)
+    for each in range(THINGS):
+        assert "reconstruction" in failed(certificate, each)
+        assert not certificate.of(each).certified
+    assert not tracks_of(detector, seen).certified.any()  # nor by the certificate that was given before
+    assert set(reasons(seen, detector.certificate)[:, :THINGS].ravel()) <= {"reconstruction", "absent"}
+
+
+@pytest.mark.parametrize("gain", [0.0, 3.0])
+def test_a_decoder_that_draws_something_else_is_refused(tracked: TrackedClip, gain: float) -> None:
+    detector = tracked.detector
+    last: Any = detector.model.decoder[-1]
+    generator = torch.Generator().manual_seed(0)
+    last.weight.data = gain * last.weight.data.std() * torch.randn(last.weight.shape, generator=generator)
+    seen = look(detector, tracked.made)
+    certificate = judged(detector, seen)
+    assert not tracks_of(detector, seen).certified.any()
+    for each in range(THINGS):
+        assert "reconstruction" in failed(certificate, each)
+
+
+def test_an_object_that_never_moves_is_refused_for_its_places(tracked: TrackedClip, good: Observations) -> None:
+    resting = replace(
+        good, centre=with_column(good.centre, 1, good.centre[0, 1]), raw=with_column(good.raw, 1, good.raw[0, 1])
+    )
+    certificate = judged(tracked.detector, resting)
+    assert failed(certificate, 1) == {"places"}
+    assert certificate.of(1).failed == "places"
+    assert certificate.of(0).certified
+    assert certificate.of(2).certified
+    assert set(reasons(resting, certificate)[:, 1]) == {"places"}
+
+
+def test_twins_are_refused_as_not_distinct(tracked: TrackedClip, good: Observations) -> None:
+    detector = tracked.detector
+    stamps = drawings(detector.model, good)[:THINGS]
+    twins = torch.stack([stamps[0], stamps[0], stamps[2]])
+    for each, names in ((0, {"distinct"}), (1, {"distinct"}), (2, set[str]())):
+        found = check_object(detector.model, good, good, twins, each=each, scale=1.0)
+        assert {check.name for check in found.checks if not check.met} == names
+
+
+def test_an_object_out_of_the_view_is_absent_and_no_position_is_claimed(
+    tracked: TrackedClip, good: Observations
+) -> None:
+    detector = tracked.detector
+    for each in range(THINGS):
+        gone = sent(tracked.made, thing_of(good, tracked.made, each), still(FRAMES, (-40, -40)))
+        seen = look(detector, gone)
+        assert not seen.present[:, each].any()
+        others = [other for other in range(THINGS) if other != each]
+        assert seen.present[:, others].mean() > 0.9
+        assert set(reasons(seen, detector.certificate)[:, each]) == {"absent"}
+        tracks = tracks_of(detector, seen)
+        assert not tracks.certified[:, each].any()
+        for row in csv_rows(tracks):
+            cells = dict(zip(COLUMNS, row, strict=True))
+            if cells["object"] == str(each):
+                assert {cells[name] for name in ("x", "y", "z_x", "z_y", "width", "height")} == {""}
+                assert (cells["present"], cells["certified"]) == ("0", "0")
+
+
+def test_an_object_cut_by_the_border_is_refused_there(tracked: TrackedClip, good: Observations) -> None:
+    detector = tracked.detector
+    each = next(each for each in range(THINGS) if thing_of(good, tracked.made, each) == 0)
+    y = tracked.made.truth[:, 0, 1]
+    for share in (1.5, 3.0):  # px of the disc's left half that are in view
+        cut = sent(tracked.made, 0, np.stack([np.full(FRAMES, WIDTH + 4.5 - 4.5 - share), y], axis=1))
+        seen = look(detector, cut)
+        assert seen.cut[:, each].mean() > 0.9
+        why = reasons(seen, detector.certificate)[:, each]
+        assert "border" in why
+        assert not (why[seen.cut[:, each]] == "").any()
+
+
+@pytest.mark.parametrize(("name", "value"), [("leak", 2.0), ("astray", 0.4)])
+def test_a_second_peak_in_the_heatmap_is_refused_frame_by_frame(
+    tracked: TrackedClip, good: Observations, name: str, value: float
+) -> None:
+    values = getattr(good, name).copy()
+    values[5:8, 0] = value
+    changes: dict[str, Any] = {name: values}
+    why = reasons(replace(good, **changes), tracked.detector.certificate)
+    assert set(why[5:8, 0]) == {"heatmap"}
+    assert "heatmap" not in np.delete(why[:, 0], range(5, 8))
+    assert "heatmap" not in why[:, 1:]
+
+
+def test_a_heatmap_that_is_always_pulled_away_is_no_detector_s(tracked: TrackedClip, good: Observations) -> None:
+    certificate = judged(tracked.detector, replace(good, leak=with_column(good.leak, 2, 1.5)))
+    assert failed(certificate, 2) == {"heatmap"}
+    assert certificate.of(0).certified
+
+
+def test_a_smaller_pull_is_added_to_the_bound(tracked: TrackedClip, good: Observations) -> None:
+    pulled = tracks_of(tracked.detector, replace(good, leak=good.leak + 0.25))
+    np.testing.assert_allclose(pulled.bound_px - tracks_of(tracked.detector, good).bound_px, 0.25)
+
+
+def test_a_second_thing_of_the_same_looks_is_not_certified_silently(tracked: TrackedClip, good: Observations) -> None:
+    """Half of the heatmap's mass lies on the twin: z is between the two, where nothing is."""
+    made = tracked.made
+    each = next(each for each in range(THINGS) if thing_of(good, made, each) == 0)
+    disc = made.stage.things[0]
+    twin = replace(disc, path=np.stack([WIDTH - disc.path[:, 0], disc.path[:, 1]], axis=1))
+    both = replace(made.stage, things=(*made.stage.things, twin)).film()
+    detector = tracked.detector
+    seen = look(detector, both)
+    apart = np.abs(disc.path - twin.path).max(axis=1) > 2 * disc.size
+    tracks = tracks_of(detector, seen)
+    near = np.minimum(*(np.abs(tracks.raw[:, each] - path).max(axis=1) for path in (disc.path, twin.path)))
+    wrong = tracks.certified[:, each] & (near > tracks.bound_px[:, each]) & apart
+    assert not wrong.any()

@@ -1,0 +1,78 @@
+"""One small clip, tracked once as a person would, for all tests that need a real detector."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from withinpx.cli import main
+from withinpx.data.clip import Clip
+from withinpx.data.scenes import BLUE, RED, YELLOW
+from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
+from withinpx.inspection.backdrop import Pictures
+from withinpx.tracking import attempt
+from withinpx.tracking.detector import Detector, load_clip_detector
+
+FRAMES, WIDTH, HEIGHT = 24, 64, 54
+STEPS, WARM_START_STEPS, BATCH = 90, 50, 6  # enough for a clip as small as this
+COMMAND = "--objects 4 --channels 12 --budget 1 --device cpu --export coco mot dlc"  # three things, one heatmap spare
+
+
+@dataclass(frozen=True)
+class TrackedClip:
+    """What was filmed, and where the pictures and the answer lie."""
+
+    made: GeneratedClip
+    pictures: Path
+    folder: Path
+
+    @property
+    def detector(self) -> Detector:
+        """Read anew each time, so that a test may spoil it."""
+        return load_clip_detector(self.folder)[0]
+
+
+def small_stage(seed: int = 0) -> Stage:
+    """Three things of about 8 px that differ in colour, each on a way of its own over the whole width."""
+    share = np.linspace(0, 1, FRAMES)
+    across, wave = 9 + (WIDTH - 18) * share, 2 * np.sin(2 * np.pi * share)
+    things = (
+        Thing("disc", RED, 9, np.stack([across, 9.3 + wave], axis=1)),
+        Thing("square", BLUE, 7, np.stack([WIDTH - across, 26.6 - wave], axis=1)),
+        Thing("triangle", YELLOW, 9, np.stack([WIDTH / 2 + 22 * np.sin(2 * np.pi * share), 43.1 + wave], axis=1)),
+    )
+    return Stage(things, WIDTH, HEIGHT, camera=Camera(0.005), seed=seed)
+
+
+def write_pictures(folder: Path, clip: Clip) -> Path:
+    folder.mkdir(parents=True)
+    for number, pixels in enumerate(clip.frames):
+        Image.fromarray(pixels).save(folder / f"{number:03d}.png")
+    return folder
+
+
+def images_of(clip: Clip) -> Pictures:
+    return clip.frames.astype(np.float32) / np.float32(255)
+
+
+@cache
+def track_once(temporary: Path) -> TrackedClip:
+    made, folder = small_stage().film(), temporary / "tracked"
+    pictures, threads = write_pictures(folder / "clip", made.clip), torch.get_num_threads()
+    recipe = replace(attempt.CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
+    torch.set_num_threads(1)  # such small pictures are not worth sharing between cores
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempt, "STEPS", STEPS)
+        patch.setattr(attempt, "CLIP", recipe)
+        main(["track", str(pictures), "--out", str(folder / "out"), *COMMAND.split()])
+    torch.set_num_threads(threads)
+    return TrackedClip(made, pictures, folder / "out")
+
+
+@pytest.fixture(scope="session")
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
+    return track_once(tmp_path_factory.getbasetemp())

@@ -1,0 +1,213 @@
+"""From a folder of pictures to tracks and back, as a person types it."""
+
+import csv
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.tracking.conftest import COMMAND, FRAMES, HEIGHT, WIDTH, TrackedClip, small_stage, write_pictures
+from withinpx.certificate.certificate import Certificate
+from withinpx.cli import main
+from withinpx.data.stage import Ground
+from withinpx.errors import InputError
+from withinpx.experiments.truth import compare
+from withinpx.tracking.detector import load_clip_detector
+from withinpx.tracking.masks import masks_of
+from withinpx.tracking.tracks import Tracks, read_tracks
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """What a mistake is answered by, with exit status 2 and nothing on standard output."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main([str(each) for each in arguments])
+    assert stop.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    return said.err.splitlines()[-1]
+
+
+def tracks_in(folder: Path) -> Tracks:
+    return read_tracks(folder / "tracks.csv", WIDTH, HEIGHT)
+
+
+def frames_in(video: Path) -> int:
+    with av.open(str(video)) as container:
+        return sum(1 for _ in container.decode(video=0))
+
+
+def test_everything_is_written(tracked: TrackedClip) -> None:
+    there = {path.name for path in tracked.folder.iterdir()}
+    assert there >= {"model.safetensors", "detector.json", "backdrop.safetensors", "background.png"}
+    assert there >= {"certificate.json", "certificate.txt", "certificate.html"}
+    assert there >= {"tracks.csv", "overlay.mp4", "summary.png", "log.jsonl", "run.json"}
+    assert there >= {"coco_results.json", "coco_images.json", "mot.txt", "dlc.csv"}
+    assert not [name for name in there if name.startswith(".") or name == "attempts"]
+    assert frames_in(tracked.folder / "overlay.mp4") == FRAMES
+    for name in ("background.png", "summary.png"):
+        with Image.open(tracked.folder / name) as picture:
+            picture.load()
+
+
+def test_the_certificate_can_be_read_back(tracked: TrackedClip) -> None:
+    whole = json.loads((tracked.folder / "certificate.json").read_text())
+    assert whole["certified"] is True
+    assert [each["object"] for each in whole["objects"]] == [0, 1, 2]
+    assert whole["unused"] == [3]
+    certificate = Certificate.from_json(whole)
+    assert certificate.to_json() == json.loads(json.dumps(certificate.to_json())) | {
+        name: certificate.to_json()[name] for name in ("objects", "unused", "warnings")
+    }
+    text = (tracked.folder / "certificate.txt").read_text()
+    assert text == certificate.text()
+    assert "unused heatmaps, no objects: 3" in text
+    assert "CERTIFIED: 3 object(s), 24 frames looked at, 5 of them never trained on" in text
+
+
+def test_every_frame_has_a_row_for_every_object_and_none_for_a_spare_heatmap(tracked: TrackedClip) -> None:
+    with (tracked.folder / "tracks.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(int(row["frame"]), int(row["object"])) for row in rows] == [
+        (frame, each) for frame in range(FRAMES) for each in range(3)
+    ]
+
+
+def test_what_is_certified_is_within_its_bound_of_the_truth(tracked: TrackedClip) -> None:
+    tracks = tracks_in(tracked.folder)
+    against = compare(tracks, tracked.made.truth)
+    assert against.found == 3
+    assert against.outside == 0
+    assert against.median < 0.5
+    assert tracks.certified.mean() > 0.9
+
+
+def test_other_tools_get_every_position(tracked: TrackedClip) -> None:
+    present = int(tracks_in(tracked.folder).present.sum())
+    results = json.loads((tracked.folder / "coco_results.json").read_text())
+    assert len(results) == present == len((tracked.folder / "mot.txt").read_text().splitlines())
+    assert len((tracked.folder / "dlc.csv").read_text().splitlines()) == 4 + FRAMES
+    assert all("segmentation" in result for result in results)
+
+
+def test_a_mask_lies_where_its_object_is(tracked: TrackedClip) -> None:
+    tracks = tracks_in(tracked.folder)
+    mask_of = masks_of(tracked.detector, tracks)
+    for row in (0, 11, 23):
+        for each in range(3):
+            mask = mask_of(row, each)
+            assert mask is not None
+            rows, columns = np.nonzero(mask)
+            middle = (columns.min() + columns.max() + 1) / 2, (rows.min() + rows.max() + 1) / 2
+            assert np.abs(np.array(middle) - tracks.positions[row, each]).max() < 1.5
+            assert 15 < mask.sum() < 120
+
+
+def test_detect_finds_the_same_in_the_same_pictures(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "detected"
+    main(["detect", str(tracked.folder), str(tracked.pictures), "--out", str(out), "--device", "cpu"])
+    assert "of the positions are certified" in capsys.readouterr().out
+    assert {path.name for path in out.iterdir()} == {"tracks.csv", "overlay.mp4"}
+    before, after = tracks_in(tracked.folder), tracks_in(out)
+    for name in ("frames", "times_s", "positions", "raw", "sizes", "bound_px", "residual_px", "present", "certified"):
+        np.testing.assert_allclose(getattr(after, name), getattr(before, name), atol=2e-4, err_msg=name)
+    assert "exists already" in refusal(capsys, "detect", tracked.folder, tracked.pictures, "--out", out)
+
+
+def test_detect_takes_every_other_frame_and_no_video_if_asked(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "detected"
+    options = ["--every", "2", "--no-overlay", "--export", "mot", "--device", "cpu"]
+    main(["detect", str(tracked.folder), str(tracked.pictures), "--out", str(out), *options])
+    assert {path.name for path in out.iterdir()} == {"tracks.csv", "mot.txt"}
+    tracks = tracks_in(out)
+    assert tracks.frames.tolist() == list(range(0, FRAMES, 2))
+    np.testing.assert_allclose(tracks.positions, tracks_in(tracked.folder).positions[::2], atol=2e-4)
+
+
+def test_footage_of_another_size_is_refused(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_pictures(tmp_path / "other", replace(small_stage(), width=72).film().clip)
+    said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
+    assert "other is 72x54 px, and the detector was made for 64x54 px" in said
+    assert not (tmp_path / "out" / "tracks.csv").exists()
+
+
+def test_footage_of_another_scene_is_refused(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = replace(small_stage(seed=7), ground=Ground((0.2, 0.3, 0.6)))
+    other = write_pictures(tmp_path / "other", stage.film().clip)
+    said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
+    assert "does not show the scene that the detector knows" in said
+    assert not (tmp_path / "out" / "tracks.csv").exists()
+
+
+def test_edit_writes_a_video_and_a_picture(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    video, picture = tmp_path / "new.mp4", tmp_path / "new.png"
+    options = ["--path", "object=0:12,12:50,40", "--frames", "5"]
+    main(["edit", str(tracked.folder), *options, "--out", str(video), "--superimpose", str(picture)])
+    assert frames_in(video) == 5
+    with Image.open(picture) as drawn:
+        assert drawn.width > WIDTH
+    assert "Nothing to write" in refusal(capsys, "edit", tracked.folder, *options)
+    assert "There is no object 3" in refusal(capsys, "edit", tracked.folder, "--path", "3:9,9", "--out", video)
+
+
+def test_a_folder_that_is_there_is_not_written_to(tracked: TrackedClip, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in tracked.folder.iterdir()}
+    said = refusal(capsys, "track", tracked.pictures, "--out", tracked.folder, *COMMAND.split())
+    assert "exists already: name another, nothing was overwritten" in said
+    assert {path: path.read_bytes() for path in tracked.folder.iterdir()} == before
+
+
+def test_inspect_prints_and_draws(tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["inspect", str(tracked.pictures), "--out", str(tmp_path / "sheet.png")])
+    said = capsys.readouterr().out
+    assert "24 frames of 64x54 px" in said
+    assert "no two movers look alike" in said
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.width > 300
+    main(["inspect", str(tracked.pictures), "--json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert len(found["movers"]) == 3
+    assert all(each["met"] for each in found["assumptions"])
+
+
+@pytest.mark.parametrize("name", ["backdrop.safetensors", "model.safetensors"])
+def test_a_detector_that_was_tampered_with_is_not_loaded(tracked: TrackedClip, tmp_path: Path, name: str) -> None:
+    copy = shutil.copytree(tracked.folder, tmp_path / "copy")
+    stored = (copy / name).read_bytes()
+    (copy / name).write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
+    with pytest.raises(InputError, match=f"{name} is not the file .*hash differs"):
+        load_clip_detector(copy)
+
+
+@pytest.mark.parametrize("name", ["backdrop.safetensors", "model.safetensors", "certificate.json", "detector.json"])
+def test_a_detector_that_lacks_a_file_is_not_loaded(tracked: TrackedClip, tmp_path: Path, name: str) -> None:
+    copy = shutil.copytree(tracked.folder, tmp_path / "copy")
+    (copy / name).unlink()
+    with pytest.raises(InputError):
+        load_clip_detector(copy)
+
+
+@pytest.mark.parametrize(("objects", "words"), [("many", "number of objects is many"), ("0", "number of objects is 0")])
+def test_a_wrong_number_of_objects_is_said(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str], objects: str, words: str
+) -> None:
+    out = tmp_path / "out"
+    assert words in refusal(capsys, "track", tracked.pictures, "--out", out, "--objects", objects)
+    assert not out.exists()
