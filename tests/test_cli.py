@@ -211,7 +211,10 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.C
     assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'file' / 'run'}")
     assert "cannot be" in refusal(capsys, f"reproduce fig3 --out {tmp_path / 'file' / 'figures'}")
     assert "cannot be" in refusal(capsys, f"reproduce central --out {tmp_path / 'file' / 'table'}")
-    assert "cannot be" in refusal(capsys, f"demo --out {tmp_path / 'file' / 'demo'}")
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--out", str(tmp_path / "file" / "demo")])
+    assert stop.value.code == 2
+    assert "cannot be made" in capsys.readouterr().err.splitlines()[-1]
     if os.geteuid():  # root may write everywhere
         tmp_path.chmod(0o500)
         assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'run'}")

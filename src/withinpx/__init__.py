@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from withinpx.certificate.calibration import measured_shift
     from withinpx.data.clip import Clip
     from withinpx.data.images import read_images
+    from withinpx.data.reading import read_clip
     from withinpx.data.squares import Squares
+    from withinpx.inspection.inspection import inspect
     from withinpx.model import Autoencoder, BackgroundMode, NetworkConfig
+    from withinpx.tracking.detect import detect
+    from withinpx.tracking.detector import Detector, load_clip_detector
+    from withinpx.tracking.exports import to_supervision
+    from withinpx.tracking.track import TrackSettings, track
+    from withinpx.tracking.tracks import Tracks, read_tracks
     from withinpx.training.fit import FitSettings, fit
     from withinpx.training.recipe import PAPER, WARM
 
@@ -26,17 +33,27 @@ __all__ = [
     "BackgroundMode",
     "Clip",
     "CompactSupport",
+    "Detector",
     "FitSettings",
     "Gaussian",
     "InputError",
     "NetworkConfig",
     "SizeRange",
     "Squares",
+    "TrackSettings",
+    "Tracks",
     "design",
+    "detect",
     "error_bound",
     "fit",
+    "inspect",
+    "load_clip_detector",
     "measured_shift",
+    "read_clip",
     "read_images",
+    "read_tracks",
+    "to_supervision",
+    "track",
 ]
 
 _ROOMS = {
@@ -44,6 +61,16 @@ _ROOMS = {
     "Clip": "withinpx.data.clip",
     "read_images": "withinpx.data.images",
     "Squares": "withinpx.data.squares",
+    "read_clip": "withinpx.data.reading",
+    "inspect": "withinpx.inspection.inspection",
+    "detect": "withinpx.tracking.detect",
+    "Detector": "withinpx.tracking.detector",
+    "load_clip_detector": "withinpx.tracking.detector",
+    "to_supervision": "withinpx.tracking.exports",
+    "TrackSettings": "withinpx.tracking.track",
+    "track": "withinpx.tracking.track",
+    "Tracks": "withinpx.tracking.tracks",
+    "read_tracks": "withinpx.tracking.tracks",
     "Autoencoder": "withinpx.model",
     "BackgroundMode": "withinpx.model",
     "NetworkConfig": "withinpx.model",

@@ -1,5 +1,6 @@
 """The certificate holds where the assumptions do, and refuses by name what breaks them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,18 +9,25 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tests.tracking.conftest import FRAMES, WIDTH, TrackedClip, images_of, track_once
+from tests.tracking.conftest import FRAMES, WIDTH, TrackedClip, images_of, one_thread, track_once
 from withinpx.certificate import observation
 from withinpx.certificate.assumptions import check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
 from withinpx.certificate.observation import Observations
 from withinpx.data.motion import Path2D, still
 from withinpx.data.stage import GeneratedClip
+from withinpx.model.sparse import sparse_softargmax
 from withinpx.tracking.attempt import drawings
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.tracks import COLUMNS, Tracks, csv_rows
 
 THINGS = 3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def alone() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -101,10 +109,8 @@ def test_the_same_frames_get_the_same_verdict_again(tracked: TrackedClip, good: 
 def test_a_decoder_with_a_bias_is_refused_for_its_reconstruction(
     tracked: TrackedClip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    softargmax = observation.sparse_softargmax
-
     def biased(heatmaps: Any, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
-        positions, mass = softargmax(heatmaps, temperature)
+        positions, mass = sparse_softargmax(heatmaps, temperature)
         return positions + positions.new_tensor([4.0, 0.0]), mass
 
     monkeypatch.setattr(observation, "sparse_softargmax", biased)
@@ -177,8 +183,8 @@ def test_an_object_cut_by_the_border_is_refused_there(tracked: TrackedClip, good
     detector = tracked.detector
     each = next(each for each in range(THINGS) if thing_of(good, tracked.made, each) == 0)
     y = tracked.made.truth[:, 0, 1]
-    for share in (1.5, 3.0):  # px of the disc's left half that are in view
-        cut = sent(tracked.made, 0, np.stack([np.full(FRAMES, WIDTH + 4.5 - 4.5 - share), y], axis=1))
+    for beyond in (-1.5, -3.0):  # px from the right border to the disc's centre
+        cut = sent(tracked.made, 0, np.stack([np.full(FRAMES, WIDTH + beyond), y], axis=1))
         seen = look(detector, cut)
         assert seen.cut[:, each].mean() > 0.9
         why = reasons(seen, detector.certificate)[:, each]

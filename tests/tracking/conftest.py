@@ -1,5 +1,7 @@
 """One small clip, tracked once as a person would, for all tests that need a real detector."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
 from withinpx.inspection.backdrop import Pictures
 from withinpx.tracking import attempt
 from withinpx.tracking.detector import Detector, load_clip_detector
+from withinpx.training.recipe import CLIP
 
 FRAMES, WIDTH, HEIGHT = 24, 64, 54
 STEPS, WARM_START_STEPS, BATCH = 90, 50, 6  # enough for a clip as small as this
@@ -59,18 +62,31 @@ def images_of(clip: Clip) -> Pictures:
     return clip.frames.astype(np.float32) / np.float32(255)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Such small pictures are not worth sharing between cores: threads that wait for each other take all the time."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @cache
 def track_once(temporary: Path) -> TrackedClip:
     made, folder = small_stage().film(), temporary / "tracked"
-    pictures, threads = write_pictures(folder / "clip", made.clip), torch.get_num_threads()
-    recipe = replace(attempt.CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
-    torch.set_num_threads(1)  # such small pictures are not worth sharing between cores
-    with pytest.MonkeyPatch.context() as patch:
+    pictures = write_pictures(folder / "clip", made.clip)
+    recipe = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
+    with one_thread(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempt, "STEPS", STEPS)
         patch.setattr(attempt, "CLIP", recipe)
         main(["track", str(pictures), "--out", str(folder / "out"), *COMMAND.split()])
-    torch.set_num_threads(threads)
     return TrackedClip(made, pictures, folder / "out")
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

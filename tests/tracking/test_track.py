@@ -63,9 +63,7 @@ def test_the_certificate_can_be_read_back(tracked: TrackedClip) -> None:
     assert [each["object"] for each in whole["objects"]] == [0, 1, 2]
     assert whole["unused"] == [3]
     certificate = Certificate.from_json(whole)
-    assert certificate.to_json() == json.loads(json.dumps(certificate.to_json())) | {
-        name: certificate.to_json()[name] for name in ("objects", "unused", "warnings")
-    }
+    assert json.loads(json.dumps(certificate.to_json())) == whole
     text = (tracked.folder / "certificate.txt").read_text()
     assert text == certificate.text()
     assert "unused heatmaps, no objects: 3" in text

@@ -168,7 +168,7 @@ class DetectCommand:
         """Stream, look, write."""
         from withinpx.data.selection import Selection  # noqa: PLC0415
         from withinpx.files import new_folder  # noqa: PLC0415
-        from withinpx.tracking.detect import TRACKS, detect, footage  # noqa: PLC0415
+        from withinpx.tracking.detect import TRACKS, check_first_frames, detect, footage  # noqa: PLC0415
         from withinpx.tracking.detector import load_clip_detector  # noqa: PLC0415
         from withinpx.tracking.exports import export  # noqa: PLC0415
         from withinpx.tracking.masks import masks_of  # noqa: PLC0415
@@ -179,9 +179,10 @@ class DetectCommand:
         loaded, _ = load_clip_detector(self.detector)
         asked = Selection(self.start, self.end, self.every)
         detector = replace(loaded, model=loaded.model.to(choose_device(self.device)), selection=footage(loaded, asked))
+        check_first_frames(detector, self.clip)
+        lost: list[str] = []
+        out = new_folder(self.out)
         with Counter("frames") as counter:
-            lost: list[str] = []
-            out = new_folder(self.out)
             tracks, why = detect(detector, self.clip, out, overlay=self.overlay, progress=counter, losses=lost)
         _tell_losses(tuple(lost), self.clip)
         if self.export:

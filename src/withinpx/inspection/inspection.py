@@ -14,6 +14,7 @@ from withinpx.inspection.movers import Mover, find_movers, look_distance
 
 RESTLESS = 6 * LEVEL  # a fixed camera's pixels do not usually differ from their median by more than this
 EVERYTHING_MOVES = 0.5  # of the picture
+HOPELESS = 0.08  # of full contrast: what is called background differs from itself by this much
 ALIKE = 0.35  # looks nearer than this (one is what tells two things apart when they are followed) may be mixed up
 MOST_FRAMES = 240  # that are looked at
 
@@ -89,6 +90,12 @@ def choose_backdrop(images: Pictures, background: str) -> tuple[Backdrop, NDArra
 
 def check_background(clip: Clip, images: Pictures, backdrop: Backdrop) -> None:
     """A cut, a light switched on, a camera that swings: then there is no background to speak of."""
+    if _restlessness(backdrop) > HOPELESS:
+        raise InputError(
+            f"Everything moves in {clip.source}: half of the picture usually differs from the background by "
+            f"{_restlessness(backdrop):.0%} of full contrast. If there is a cut, keep one side of it with --start or "
+            f"--end; if the camera moves, try --background nearby."
+        )
     share = np.array(
         [backdrop.changed(images[i : i + 1], backdrop.of(np.array([i]))).mean() for i in range(len(images))]
     )

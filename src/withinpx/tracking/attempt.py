@@ -23,6 +23,7 @@ from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.model.windows import cut_pictures
 from withinpx.tracking.detector import Detector, fitted_shift, frames_of
 from withinpx.tracking.plan import Plan
+from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import SparseEngine
 from withinpx.training.fit import FitSettings, learn
 from withinpx.training.recipe import CLIP
@@ -66,6 +67,11 @@ class Attempt:
 
 def attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     """Train and certify."""
+    with denormals_as_zero():
+        return _attempt(job, seed, settings)
+
+
+def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     inspection, plan = job.inspection, job.plan
     model = new_network(plan.network, seed).to(settings.device)
     images, backdrop = inspection.images, inspection.backdrop

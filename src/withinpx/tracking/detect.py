@@ -156,6 +156,13 @@ def check_scene(detector: Detector, images: Pictures, path: Path) -> None:
         )
 
 
+def check_first_frames(detector: Detector, path: Path) -> None:
+    """Refuse what is not the detector's camera or scene before anything is written."""
+    frames = _next(checked(detector, stream_clip(path, detector.selection), path))
+    if frames and not detector.moving_camera:
+        check_scene(detector, images_of(frames), path)
+
+
 def joined(parts: list[Tracks]) -> Tracks:
     """Tracks one after the other."""
     first = parts[0]

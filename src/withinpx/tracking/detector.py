@@ -147,10 +147,14 @@ def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
         raise InputError(f"{folder} is no detector of a clip: make one with  withinpx track CLIP --out FOLDER.")
     try:
         stored = (folder / BACKDROP).read_bytes()
-        if hashlib.sha256(stored).hexdigest() != about["backdrop_sha256"]:
-            raise InputError(f"{folder / BACKDROP} is not the file that its detector was saved with: its hash differs.")
+    except OSError as error:
+        raise InputError(f"The detector {folder} has no readable {BACKDROP}: {error.strerror}.") from None
+    if hashlib.sha256(stored).hexdigest() != about.get("backdrop_sha256"):
+        raise InputError(f"{folder / BACKDROP} is not the file that its detector was saved with: its hash differs.")
+    described = read_json(folder / CERTIFICATE)
+    try:
         tensors = load_arrays(stored)
-        certificate = Certificate.from_json(read_json(folder / CERTIFICATE))
+        certificate = Certificate.from_json(described)
         selection = dict(about["selection"])
         selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
         detector = Detector(

@@ -13,7 +13,7 @@ from withinpx.theory import SizeRange
 from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
-LARGEST_OBJECT = 29.0  # px that the network's pictures show of the largest thing; larger ones are worked on scaled down
+LARGEST_OBJECT = 25.0  # px that the network's pictures show of the largest thing; larger ones are worked on scaled down
 SPARE = 2.0  # px that the decoder is wider than the largest thing seen
 PERSPECTIVE = 1.6  # a thing whose size varies by more than this looks different from place to place
 
