@@ -1,8 +1,11 @@
-"""One tiny network, trained once for all tests that need a trained one."""
+"""What is trained once for all tests that need it: one tiny network, one small clip's detector."""
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests.tracked_clip import TrackedClip, one_thread, track_once
 from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.fit import FitSettings
@@ -30,3 +33,16 @@ def tiny_run() -> SquaresRun:
 @pytest.fixture(scope="session")
 def tiny_model() -> Autoencoder:
     return train(TINY, FitSettings())
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[None]:
+    """Small computations, which several threads only slow down."""
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="session")
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
+    """A small clip, tracked once for all tests."""
+    return track_once(tmp_path_factory.getbasetemp())

@@ -33,9 +33,14 @@ def read_json(path: Path) -> Any:
 
 def new_folder(path: Path) -> Path:
     """Make a folder that was not there; never write into one that was."""
+    check_is_new(path)
+    return folder_for(path)
+
+
+def check_is_new(path: Path) -> None:
+    """Refuse a folder that is there already."""
     if path.exists():
         raise InputError(f"The output folder {path} exists already: name another, nothing was overwritten.")
-    return folder_for(path)
 
 
 def folder_for(path: Path) -> Path:

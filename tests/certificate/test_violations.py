@@ -1,6 +1,5 @@
 """The certificate holds where the assumptions do, and refuses by name what breaks them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tests.tracking.conftest import FRAMES, WIDTH, TrackedClip, images_of, one_thread, track_once
+from tests.tracked_clip import FRAMES, WIDTH, TrackedClip, images_of
 from withinpx.certificate import observation
 from withinpx.certificate.assumptions import check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
@@ -22,17 +21,7 @@ from withinpx.tracking.detector import Detector
 from withinpx.tracking.tracks import COLUMNS, Tracks, csv_rows
 
 THINGS = 3
-
-
-@pytest.fixture(autouse=True, scope="module")
-def alone() -> Iterator[None]:
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="session")
-def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
-    return track_once(tmp_path_factory.getbasetemp())
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
+from withinpx.model.field import Base, Field, Patch
 from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import Base, Field, Patch, first_reach, sparse_cnn, sparse_decode, sparse_softargmax
+from withinpx.model.sparse import first_reach, sparse_cnn, sparse_decode, sparse_softargmax
 from withinpx.model.windows import boxes_of_change, cut_pictures, joined, windows_of
 
 HEIGHT, WIDTH = 26, 30

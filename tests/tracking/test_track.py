@@ -12,15 +12,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.tracking.conftest import COMMAND, FRAMES, HEIGHT, WIDTH, TrackedClip, small_stage, write_pictures
+from tests.tracked_clip import COMMAND, FRAMES, HEIGHT, WIDTH, TrackedClip, small_stage, write_pictures
 from withinpx.certificate.certificate import Certificate
 from withinpx.cli import main
-from withinpx.data.stage import Ground
+from withinpx.data.stage import Ground, Stage
 from withinpx.errors import InputError
 from withinpx.experiments.truth import compare
 from withinpx.tracking.detector import load_clip_detector
 from withinpx.tracking.masks import masks_of
 from withinpx.tracking.tracks import Tracks, read_tracks
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
@@ -133,23 +135,24 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
     np.testing.assert_allclose(tracks.positions, tracks_in(tracked.folder).positions[::2], atol=2e-4)
 
 
-def test_footage_of_another_size_is_refused(
-    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("stage", "sentence"),
+    [
+        (replace(small_stage(), width=72), "other is 72x54 px, and the detector was made for 64x54 px"),
+        (
+            replace(small_stage(seed=7), ground=Ground((0.2, 0.3, 0.6))),
+            "does not show the scene that the detector knows",
+        ),
+    ],
+    ids=["size", "scene"],
+)
+def test_footage_of_another_camera_is_refused_and_nothing_is_written(
+    stage: Stage, sentence: str, tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = write_pictures(tmp_path / "other", replace(small_stage(), width=72).film().clip)
-    said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
-    assert "other is 72x54 px, and the detector was made for 64x54 px" in said
-    assert not (tmp_path / "out" / "tracks.csv").exists()
-
-
-def test_footage_of_another_scene_is_refused(
-    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stage = replace(small_stage(seed=7), ground=Ground((0.2, 0.3, 0.6)))
     other = write_pictures(tmp_path / "other", stage.film().clip)
     said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
-    assert "does not show the scene that the detector knows" in said
-    assert not (tmp_path / "out" / "tracks.csv").exists()
+    assert sentence in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_edit_writes_a_video_and_a_picture(

@@ -14,8 +14,9 @@ from withinpx.certificate.calibration import middle_and_box, soft_mask
 from withinpx.certificate.registration import SEARCH_PX, register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
+from withinpx.model.field import spread_out
 from withinpx.model.softargmax import softmax_map, weighted_positions
-from withinpx.model.sparse import sparse_draw, sparse_softargmax, spread_out
+from withinpx.model.sparse import sparse_draw, sparse_softargmax
 from withinpx.model.windows import Windows, cut_pictures
 from withinpx.training.scene import Scene
 

@@ -37,7 +37,7 @@ class Inspection:
     @property
     def noise(self) -> float:
         """What a pixel of the background usually differs by, in levels of 255."""
-        return float(np.median(self.backdrop.threshold)) / NOISE_FACTOR / LEVEL
+        return _restlessness(self.backdrop) / LEVEL
 
     @property
     def sizes(self) -> tuple[float, float]:

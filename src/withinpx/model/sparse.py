@@ -8,8 +8,6 @@ honoured layer by layer: what a window has outside the picture is zero before ev
 Windows of one picture must stay apart until the last layer: join those closer than ``2 * (receptive_field // 2)``.
 """
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -18,101 +16,9 @@ from torch import Tensor, nn
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.model.cnn import CNN
+from withinpx.model.field import Base, Field, Patch, masked
 from withinpx.model.render import faintest_exponent, profile
-from withinpx.model.windows import Windows, cut, cut_at, windows_of
-
-
-@dataclass(frozen=True)
-class Base:
-    """One map for all pictures. Rows and columns that are alike are kept once: what is even costs nothing."""
-
-    values: Float[Tensor, "1 c h w"]  # what is kept
-    rows: Int[Tensor, " H"]  # which kept row each row is
-    columns: Int[Tensor, " W"]
-
-    @classmethod
-    def whole(cls, maps: Float[Tensor, "1 c h w"]) -> "Base":
-        """Every row and column kept."""
-        height, width = maps.shape[-2:]
-        return cls(maps, torch.arange(height, device=maps.device), torch.arange(width, device=maps.device))
-
-    @classmethod
-    def even(cls, size: tuple[int, int], channels: int, reach: int, like: Tensor) -> "Base":
-        """Zero everywhere. A CNN of this reach makes of it maps that differ only that near the border."""
-        rows, columns = (_alike(length, reach, like.device) for length in size)
-        kept = (int(rows[-1]) + 1, int(columns[-1]) + 1)
-        return cls(like.new_zeros(1, channels, *kept), rows, columns)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width of the map, px."""
-        return len(self.rows), len(self.columns)
-
-    def holding(self, values: Float[Tensor, "1 c h w"]) -> "Base":
-        """A map of the same rows and columns."""
-        return Base(values, self.rows, self.columns)
-
-    def inner(self, margin: int) -> "Base":
-        """Without its margin."""
-        if not margin:
-            return self
-        return Base(self.values, self.rows[margin:-margin], self.columns[margin:-margin])
-
-    def spread(self) -> Float[Tensor, "1 c H W"]:
-        """Every row and column."""
-        return self.values[:, :, self.rows][..., self.columns]
-
-    def counts(self) -> Float[Tensor, "h w"]:
-        """How many pixels of the map each one kept stands for."""
-        height, width = self.values.shape[-2:]
-        rows, columns = torch.bincount(self.rows, minlength=height), torch.bincount(self.columns, minlength=width)
-        return (rows[:, None] * columns).to(self.values.dtype)
-
-    def mean(self, values: Float[Tensor, "1 c h w"]) -> Float[Tensor, " c"]:
-        """Over the whole map, of values kept like its own."""
-        if values[0, 0].numel() == len(self.rows) * len(self.columns):
-            return values.mean(dim=(0, -2, -1))
-        return (values[0] * self.counts()).sum(dim=(-2, -1)) / (len(self.rows) * len(self.columns))
-
-    def cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
-        """What it shows in each window; what lies outside it is repeated from its border."""
-        rows, columns = windows.within(self.size)
-        return cut_at(self.values, self.rows[rows], self.columns[columns])
-
-
-def _alike(length: int, reach: int, device: torch.device) -> Tensor:
-    """Which kept line each line is, if all those further than ``reach`` from both ends are alike."""
-    if length <= 2 * reach + 1:
-        return torch.arange(length, device=device)
-    middle = torch.full((length - 2 * reach,), reach, device=device)
-    return torch.cat([torch.arange(reach, device=device), middle, torch.arange(reach, device=device) + reach + 1])
-
-
-@dataclass(frozen=True)
-class Patch:
-    """What maps show in some windows."""
-
-    windows: Windows
-    values: Float[Tensor, "m c h w"]
-
-
-@dataclass(frozen=True)
-class Field:
-    """The maps of a batch of pictures: ``base`` everywhere but in the patches."""
-
-    pictures: int
-    base: Base
-    patches: list[Patch]
-
-    def detach(self) -> "Field":
-        """The same values, without their history."""
-        patches = [Patch(patch.windows, patch.values.detach()) for patch in self.patches]
-        return Field(self.pictures, self.base.holding(self.base.values.detach()), patches)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width of the maps, px."""
-        return self.base.size
+from withinpx.model.windows import Windows, cut, windows_of
 
 
 def first_reach(cnn: CNN) -> int:
@@ -218,19 +124,6 @@ def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Fiel
     return Field(drawn.pictures, Base.whole(over(drawn.base.spread(), still)), patches)
 
 
-def spread_out(field: Field) -> Float[Tensor, "b c h w"]:
-    """The maps of every picture in full."""
-    height, width = field.size
-    maps = field.base.spread().repeat(field.pictures, 1, 1, 1)
-    for patch in field.patches:
-        rows, columns = patch.windows.rows(), patch.windows.columns()
-        inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
-        window, row, column = inside.nonzero(as_tuple=True)
-        place = (patch.windows.picture[window], slice(None), rows[window, row], columns[window, column])
-        maps[place] = patch.values[window, :, row, column]
-    return maps
-
-
 def _stages(cnn: CNN) -> list[tuple[nn.Conv2d, nn.BatchNorm2d | None]]:
     layers = list(cnn)
     norms = {index: layer for index, layer in enumerate(layers) if isinstance(layer, nn.BatchNorm2d)}
@@ -303,12 +196,6 @@ def gaussians_in(
     there = positions[windows.picture]
     x, y = there[..., :1] - (windows.columns()[:, None] + 0.5), there[..., 1:] - (windows.rows()[:, None] + 0.5)
     return profile(y, sigma, support).unsqueeze(-1) * profile(x, sigma, support).unsqueeze(-2)
-
-
-def masked(values: Tensor, windows: Windows, size: tuple[int, int]) -> Tensor:
-    """Zero where a window reaches over the border."""
-    inside = windows.inside(size)
-    return values if inside is None else values * inside
 
 
 def _middle(values: Tensor, around: int) -> Tensor:

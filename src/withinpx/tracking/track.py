@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.certificate.page import PagePictures, write_page
 from withinpx.data.reading import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
-from withinpx.files import new_folder, write_atomically, write_json
+from withinpx.files import check_is_new, new_folder, write_atomically, write_json
 from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
 from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
 from withinpx.tracking.detect import detect
 from withinpx.tracking.detector import save_clip_detector
+from withinpx.tracking.page import PagePictures, write_page
 from withinpx.tracking.plan import Wishes, make_plan, scaled, working_scale
 from withinpx.tracking.summary import draw_summary
 from withinpx.tracking.tracks import Tracks
@@ -61,12 +61,13 @@ def track(
 ) -> Tracked:
     """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
     started = time.monotonic()
-    if out.exists() and not resume:
-        raise InputError(f"The output folder {out} exists already: name another, nothing was overwritten.")
+    if not resume:
+        check_is_new(out)
     job = look(path, asked, say)
     begin(out, path, asked, resume)
     best: Attempt | None = None
-    for seed in range(asked.seed, asked.seed + 100):
+    seed = asked.seed
+    while True:
         attempt_started = time.monotonic()
         folder = folder_of(out, seed)
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,10 +77,8 @@ def track(
         now = time.monotonic()
         say(f"seed {seed}: {_verdict(tried)}")
         if tried.detector.certificate.certified or 2 * now - started - attempt_started > asked.budget_s:
-            break
-    if best is None:
-        raise InputError("No training was tried: give a larger --budget.")
-    return finish(path, out, best, job.inspection, overlay=asked.overlay)
+            return finish(path, out, best, job.inspection, overlay=asked.overlay)
+        seed += 1
 
 
 def look(path: Path, asked: TrackSettings, say: Say) -> Job:

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode, LayeredBackground
+from withinpx.model.field import Field
 from withinpx.model.render import render
-from withinpx.model.sparse import Field, gaussians_in, sparse_draw, sparse_softargmax
+from withinpx.model.sparse import gaussians_in, sparse_draw, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
 from withinpx.training.scene import Scene, half_contrast, noise_level
 

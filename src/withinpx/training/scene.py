@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.sparse import Base, Field, Patch, first_reach, masked, sparse_cnn
+from withinpx.model.field import Base, Field, Patch, masked
+from withinpx.model.sparse import first_reach, sparse_cnn
 from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
 
 NOISE_SAMPLE = 1_000_000  # pixels that the noise is measured on

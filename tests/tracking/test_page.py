@@ -11,9 +11,9 @@ from PIL import Image
 
 from tests.tracking.scenes import made_up
 from withinpx.certificate.certificate import Certificate, Check, Limits, ObjectCertificate
-from withinpx.certificate.page import PagePictures, verdict_sentences, write_page
-from withinpx.certificate.strip_chart import MOST_STEPS, Course, State, strip_chart
 from withinpx.errors import InputError
+from withinpx.tracking.page import PagePictures, verdict_sentences, write_page
+from withinpx.tracking.strip_chart import MOST_STEPS, Course, State, strip_chart
 from withinpx.tracking.tracks import Tracks
 
 VOID = {"meta", "img", "br", "link", "input"}

@@ -81,14 +81,3 @@ def track_once(temporary: Path) -> TrackedClip:
         patch.setattr(attempt, "CLIP", recipe)
         main(["track", str(pictures), "--out", str(folder / "out"), *COMMAND.split()])
     return TrackedClip(made, pictures, folder / "out")
-
-
-@pytest.fixture(autouse=True)
-def alone() -> Iterator[None]:
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="session")
-def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
-    return track_once(tmp_path_factory.getbasetemp())

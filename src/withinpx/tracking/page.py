@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate
-from withinpx.certificate.page_style import STYLE
-from withinpx.certificate.strip_chart import Course, State, strip_chart
 from withinpx.errors import InputError
 from withinpx.files import folder_for, write_atomically
 from withinpx.palette import colour_of
+from withinpx.tracking.page_style import STYLE
+from withinpx.tracking.strip_chart import Course, State, strip_chart
 from withinpx.tracking.tracks import Tracks, bound_text
 
 CHECKS = {  # what each measurement asks, in plain words
