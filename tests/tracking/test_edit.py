@@ -16,7 +16,7 @@ from withinpx.errors import InputError
 from withinpx.inspection.backdrop import Backdrop
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
-from withinpx.tracking.detector import Detector, shift_at
+from withinpx.tracking.detector import Detector
 from withinpx.tracking.edit import (
     along,
     draw_superimposed,
@@ -28,6 +28,7 @@ from withinpx.tracking.edit import (
     superimpose,
     write_edit,
 )
+from withinpx.tracking.shift import Shift, shifts_at
 
 WIDTH, HEIGHT, SUPPORT, DECODER_RF = 61, 47, 3.2, 9
 REACH = SUPPORT + DECODER_RF // 2 + 1  # px around z that the decoder can touch
@@ -56,7 +57,7 @@ def detector() -> Detector:
     objects = tuple(ObjectCertificate(each, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for each in range(2))
     certificate = Certificate("made up", 10, 2, 9, DECODER_RF, 0.8, SUPPORT, 1.0, objects, unused=(2,))
     backdrop = Backdrop(still, np.full((HEIGHT, WIDTH), 0.05, np.float32))
-    return Detector(model, backdrop, Selection(), (WIDTH, HEIGHT), np.zeros((3, 6, 2)), certificate)
+    return Detector(model, backdrop, Selection(), (WIDTH, HEIGHT), (Shift.everywhere(np.zeros(2)),) * 3, certificate)
 
 
 def at(detector: Detector, each: int, x: float, y: float) -> NDArray[np.uint8]:
@@ -147,14 +148,14 @@ def test_what_is_moved_by_whole_pixels_is_the_same_thing(detector: Detector) -> 
 
 
 def test_the_shift_is_taken_off_so_that_the_drawing_is_centred(detector: Detector) -> None:
-    shift = np.zeros((3, 6, 2))
-    shift[:, 0] = (3, -2)
-    assert np.array_equal(at(replace(detector, shift=shift), 1, 33, 18), at(detector, 1, 30, 20))
-    shift[:, 1:] = np.random.default_rng(0).uniform(-0.4, 0.4, (3, 5, 2))  # as of a perspective
+    moved = replace(detector, shift=(Shift.everywhere(np.array([3.0, -2.0])),) * 3)
+    assert np.array_equal(at(moved, 1, 33, 18), at(detector, 1, 30, 20))
+    draw = np.random.default_rng(0)
+    shift = (Shift(draw.uniform(0, 60, (20, 2)), draw.uniform(-0.4, 0.4, (20, 2)), 8.0),) * 3  # as of a perspective
     paths = parse_paths(["1:12,12:48,34"])
     raw, present = raw_positions(replace(detector, shift=shift), paths, 9)
     assert present.tolist() == [False, True, False]
-    reached = (raw + shift_at(shift, raw, detector.model))[:, 1]
+    reached = (raw + shifts_at(shift, raw))[:, 1]
     np.testing.assert_allclose(reached, along(paths[1], 9), atol=0.01)
 
 

@@ -11,6 +11,10 @@ from torch import Tensor
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import pixel_centres, weighted_positions
 
+DARKER, LIGHTER = 0.4, 0.6  # of the light behind: below the first no shadow, above the second a full one
+SAME_HUE = 0.04  # of full contrast: what a shadow's colours may be off
+LITTLE = 0.25  # of an object's area: if less is left without its shadow, it was none
+
 
 @torch.no_grad()
 def drawn_objects(
@@ -55,6 +59,21 @@ def measured_shift(
 def shift_between(positions: Float[Tensor, "b n 2"], drawn: Float[Tensor, "b n h w"]) -> Float[Tensor, "n 2"]:
     """The median over pictures of the centre of what is drawn minus z, px."""
     return (object_centres(drawn) - positions).quantile(0.5, dim=0)
+
+
+def strength_of_body(picture: Float[Tensor, "*b c h w"], behind: Float[Tensor, "*b c h w"]) -> Float[Tensor, "*b h w"]:
+    """How strongly each pixel differs from what lies behind; nothing where it only lies in the object's shadow.
+
+    A shadow is what lies behind, darker: the same hue, and not as dark as a thing may be. Where nearly all would be
+    shadow, the object itself is of that kind, and everything counts.
+    """
+    all_of_it = (picture - behind).abs().amax(dim=-3)
+    light = (picture * behind).sum(dim=-3) / (behind**2).sum(dim=-3).clamp(min=1e-4)
+    off = (picture - light.unsqueeze(-3) * behind).abs().amax(dim=-3)
+    dim = ((light - DARKER) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
+    body = all_of_it * (1 - dim * (2 - off / SAME_HUE).clamp(0, 1))
+    left, whole = (soft_mask(each).sum(dim=(-2, -1), keepdim=True) for each in (body, all_of_it))
+    return torch.where(left < LITTLE * whole, all_of_it, body)
 
 
 def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.1, high: float = 0.4) -> Float[Tensor, "*b h w"]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from withinpx.certificate.calibration import middle_and_box, soft_mask
+from withinpx.certificate.calibration import middle_and_box, soft_mask, strength_of_body
 from withinpx.certificate.registration import SEARCH_PX, register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
@@ -37,7 +37,8 @@ class Observations:
     """Per frame and object (f, n, ...), in px of the pictures that the network sees."""
 
     raw: NDArray[np.float64]  # (f, n, 2): z
-    centre: NDArray[np.float64]  # (f, n, 2): centre of what is drawn for z
+    centre: NDArray[np.float64]  # (f, n, 2): centre of all that is drawn for z
+    body: NDArray[np.float64]  # (f, n, 2): the same without shadows
     box: NDArray[np.float64]  # (f, n, 2): width and height of what is drawn
     offset: NDArray[np.float64]  # (f, n, 2): from what is drawn to what the frame shows
     explained: NDArray[np.float64]  # (f, n): share of what the frame shows there that is drawn
@@ -89,6 +90,7 @@ def observe(model: Autoencoder, frames: Frames, unused: tuple[int, ...] = ()) ->
     return Observations(
         positions.double().cpu().numpy(),
         centre.cpu().numpy(),
+        seen.body.double().cpu().numpy(),
         box.cpu().numpy(),
         seen.offset.double().cpu().numpy(),
         seen.explained.double().cpu().numpy(),
@@ -114,7 +116,7 @@ class _Drawn:
     def __init__(self, model: Autoencoder, scene: Scene, positions: Tensor, present: Tensor) -> None:
         self.picture = picture_of(model, positions, present, scene.backgrounds)
         parts = [self._one(model, scene, positions, present, each) for each in range(positions.shape[1])]
-        self.centre, self.box, self.offset, self.explained, shown = (
+        self.centre, self.body, self.box, self.offset, self.explained, shown = (
             torch.stack(each, dim=1) for each in zip(*parts, strict=True)
         )
         self.there = shown > NOTHING_SHOWN
@@ -128,15 +130,16 @@ class _Drawn:
         alone = present.clone()
         alone[:, each] = True
         windows = windows_around(positions[:, each], model)
-        drawn, shown = (
-            cut_pictures(picture - without, windows) * inside(windows, scene.images)
-            for picture in (picture_of(model, positions, alone, scene.backgrounds), scene.images)
+        behind, picture, shown = (
+            cut_pictures(each.expand_as(scene.images), windows) * inside(windows, scene.images)
+            for each in (without, picture_of(model, positions, alone, scene.backgrounds), scene.images)
         )
+        drawn, shown = picture - behind, shown - behind
         found = register(drawn, shown)
-        mask = soft_mask(drawn.abs().amax(dim=1))
         corner = torch.stack([windows.left, windows.top], dim=-1).to(positions.dtype)
-        middle, box = middle_and_box(mask)
-        return corner + middle, box, found.offset, found.explained, found.shown
+        middle, box = middle_and_box(soft_mask(drawn.abs().amax(dim=1)))
+        body, _ = middle_and_box(soft_mask(strength_of_body(picture, behind)))
+        return corner + middle, corner + body, box, found.offset, found.explained, found.shown
 
 
 def windows_around(positions: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:

@@ -67,10 +67,11 @@ class Selection:
             frame = frame[top : top + height, left : left + width]
         if self.scale == 1:
             return frame
-        height, width = (max(1, round(side * self.scale)) for side in frame.shape[:2])
+        height, width = (max(1, int(side * self.scale + 1e-6)) for side in frame.shape[:2])
         filter_ = Image.Resampling.BOX if self.scale < 1 else Image.Resampling.BICUBIC
+        part = (0, 0, min(width / self.scale, frame.shape[1]), min(height / self.scale, frame.shape[0]))  # exactly
         planes = [
-            np.asarray(Image.fromarray(np.ascontiguousarray(plane)).resize((width, height), filter_))
+            np.asarray(Image.fromarray(np.ascontiguousarray(plane)).resize((width, height), filter_, box=part))
             for plane in np.moveaxis(frame, -1, 0)
         ]
         return np.stack(planes, axis=-1)

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from withinpx.inspection.backdrop import Backdrop, Pictures, difference, noise_threshold
+from withinpx.inspection.backdrop import LEVEL, Backdrop, Pictures, difference, noise_threshold
 
 MOVING_PX = 0.75  # a camera that moves the picture by less than this is called still
 NEAREST = 6  # frames: a nearer one shows the movers at nearly the same place
 FURTHER = 1.5  # each of the others is this many times as far away as the one before
 NEARBY = 9  # frames that a backdrop is put together from
+STANDS_OUT = 4.0  # times what nineteen in twenty pixels of the backdrops stay below
 DETAIL_PX = 3.0  # details larger than this say little about where the picture is
 
 
@@ -29,9 +30,22 @@ def is_moving(path: NDArray[np.float64]) -> bool:
 
 def nearby_backdrop(images: Pictures, path: NDArray[np.float64]) -> Backdrop:
     """For each frame, the median of frames nearby in time, moved to where the camera was looking."""
-    pictures = np.stack([_from_nearby(images, path, frame) for frame in range(len(images))])
+    pictures = without_resting(np.stack([_from_nearby(images, path, frame) for frame in range(len(images))]))
     typical = np.median(difference(images, pictures), axis=0)
     return Backdrop(pictures, noise_threshold(np.full_like(typical, np.quantile(typical, 0.5))))
+
+
+def without_resting(pictures: Pictures) -> Pictures:
+    """Without what rested on the scene for so long that frames nearby show it too.
+
+    What the camera usually sees at a place of its picture varies as the scene varies; what stands out of that by far
+    is no scene.
+    """
+    usual = np.median(pictures, axis=0)
+    off = difference(pictures, usual)
+    stands_out = off > STANDS_OUT * max(float(np.quantile(off, 0.95)), 2 * LEVEL)
+    rests = ndimage.binary_dilation(stands_out, np.ones((1, 3, 3)), iterations=2)
+    return np.where(rests[..., None], usual, pictures)
 
 
 def _from_nearby(images: Pictures, path: NDArray[np.float64], frame: int) -> NDArray[np.float32]:

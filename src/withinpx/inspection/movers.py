@@ -15,6 +15,8 @@ OFTEN_WHEN_MOVING = 0.4  # where the camera moves, near and far things shift aga
 CLOSING = 2  # px: parts of one thing are this near each other
 MOST_PIECES = 400  # the largest; what is left over is noise
 SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
+STRONG = 0.35  # of its strong contrast: where a thing is fainter than this, it may be two that touch,
+PART = 0.25  # if each of them is this much of both
 THIN = 0.12  # of the root of its area: what is thinner than twice this is no part of a thing's body
 REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
 
@@ -89,9 +91,8 @@ def find_movers(images: Pictures, backdrop: Backdrop, chosen: NDArray[np.intp] |
 def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: Backdrop, frame: int) -> list[Blob]:
     """The connected things of a frame that differ from the backdrop."""
     changed = backdrop.changed(image[None], behind[None])[0]
-    together = ndimage.binary_closing(np.pad(changed, CLOSING), iterations=CLOSING)[CLOSING:-CLOSING, CLOSING:-CLOSING]
-    labels, _ = ndimage.label(ndimage.binary_fill_holes(together), structure=np.ones((3, 3)))
     distance = difference(image[None], behind[None])[0]
+    labels = _parted(_connected(changed), distance)
     blobs = []
     for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
         inside = labels[rows, columns] == label
@@ -113,6 +114,32 @@ def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: 
             )
         )
     return blobs
+
+
+def _connected(changed: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The number of the thing that each pixel belongs to, from 1; 0 is nothing."""
+    together = ndimage.binary_closing(np.pad(changed, CLOSING), iterations=CLOSING)[CLOSING:-CLOSING, CLOSING:-CLOSING]
+    labels, _ = ndimage.label(ndimage.binary_fill_holes(together), structure=np.ones((3, 3)))
+    return np.asarray(labels)
+
+
+def _parted(labels: NDArray[np.int32], distance: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Things that only touch each other with their faint rims (legs, shadows), taken apart."""
+    parted, most = labels.copy(), int(labels.max(initial=0))
+    for label, box in enumerate(ndimage.find_objects(labels), start=1):
+        inside = labels[box] == label
+        strong = inside & (distance[box] > STRONG * np.quantile(distance[box][inside], 0.9))
+        cores = _connected(strong) * inside
+        areas = np.bincount(cores.ravel())[1:]
+        large = 1 + np.nonzero(areas >= max(SMALLEST_AREA, PART * areas.sum()))[0]
+        if len(large) < 2:
+            continue
+        cores = np.searchsorted(large, cores) * np.isin(cores, large) + np.isin(cores, large)
+        nearest = ndimage.distance_transform_edt(cores == 0, return_distances=False, return_indices=True)
+        part = cores[tuple(nearest)]
+        parted[box] = np.where(inside & (part > 1), most + part - 1, parted[box])
+        most += len(large) - 1
+    return parted
 
 
 def _body_size(inside: NDArray[np.bool_]) -> int:

@@ -21,8 +21,10 @@ from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.model.windows import cut_pictures
-from withinpx.tracking.detector import Detector, fitted_shift, frames_of
+from withinpx.tracking.body import Recorded
+from withinpx.tracking.detector import Detector, frames_of
 from withinpx.tracking.plan import Plan
+from withinpx.tracking.shift import Shift, fitted_shifts
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import SparseEngine
 from withinpx.training.fit import FitSettings, learn
@@ -44,6 +46,7 @@ class Job:
     selection: Selection  # of the recording, with the scale that is worked at
     recording: tuple[int, int]  # width and height of the recording's pictures, px
     source: str
+    recorded: Recorded | None = None  # the frames before they were scaled down, if they were
 
 
 @dataclass(frozen=True)
@@ -97,17 +100,18 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
     plan, backdrop = job.plan, job.inspection.backdrop
     unused = tuple(range(plan.movers, plan.network.objects))
     nothing = Certificate(job.source, 0, 0, 0, 0, 0.0, 0.0, job.selection.scale, (), unused)
-    shift = np.zeros((plan.network.objects, 6, 2))
+    shift = tuple(Shift.everywhere(np.zeros(2)) for _ in range(plan.network.objects))
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
     seen = bare.observe(job.inspection.images, backdrop.pictures)
-    shift = fitted_shift(seen, model, plan.network.background is BackgroundMode.PERSPECTIVE)
+    body = seen.body if job.recorded is None else job.recorded.bodies(seen) - seen.offset
+    shift = fitted_shifts(seen, body, plan.network.background is BackgroundMode.PERSPECTIVE)
     certificate = certify(job, model, seen, kept_out, shift)
     return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
 
 
 def certify(
-    job: Job, model: Autoencoder, seen: Observations, kept_out: NDArray[np.intp], shift: NDArray[np.float64]
+    job: Job, model: Autoencoder, seen: Observations, kept_out: NDArray[np.intp], shift: tuple[Shift, ...]
 ) -> Certificate:
     """The certificate of a trained network on the frames that were looked at."""
     plan, scale = job.plan, job.selection.scale
@@ -117,7 +121,7 @@ def certify(
         twins = tuple(j if i == each else i for i, j in job.inspection.alike if each in (i, j))
         some = seen.only(kept_out)
         found = check_object(model, some, seen, stamps[: plan.movers], each=each, scale=scale, twins=twins)
-        x, y = shift[each, 0] / scale
+        x, y = np.median(shift[each].steps, axis=0) / scale
         size = (found.size.smallest / scale, found.size.largest / scale)
         objects.append(
             ObjectCertificate(each, size, found.bound / scale, (float(x), float(y)), found.limits, found.checks)

@@ -21,6 +21,7 @@ from withinpx.errors import InputError
 from withinpx.files import read_json, write_atomically
 from withinpx.inspection.backdrop import Backdrop, Pictures
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.tracking.shift import Shift, shifts_at
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import load_detector, save_detector
 
@@ -38,7 +39,7 @@ class Detector:
     backdrop: Backdrop  # of a fixed camera; for a moving one it holds the threshold, and pictures are made on the way
     selection: Selection  # the part of the recording that it knows, and the scale it works at
     recording: tuple[int, int]  # width and height of the recording's pictures, px
-    shift: NDArray[np.float64]  # (objects, 6, 2): centre of what is drawn minus z, as a polynomial of z (see basis)
+    shift: tuple[Shift, ...]  # of each object, from z to the middle of its body
     certificate: Certificate
     moving_camera: bool = False
 
@@ -61,9 +62,9 @@ class Detector:
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
         """What was seen, in the recording's own pixels, with its bound and its verdict."""
         used = [each.object for each in self.certificate.objects]
-        position = (
-            seen.raw + shift_at(self.shift, seen.raw, self.model) + np.where(seen.present[..., None], seen.offset, 0)
-        )
+        offset = np.where(seen.present[..., None], seen.offset, 0)
+        position = seen.raw + shifts_at(self.shift, seen.raw) + offset
+        aside = np.abs(position - offset - seen.centre).max(axis=-1)  # the body's middle from that of all that is drawn
         bound = np.array([self.certificate.of(each).bound for each in used])
         return Tracks(
             frames,
@@ -71,7 +72,7 @@ class Detector:
             self.selection.in_recording(position)[:, used],
             self.selection.in_recording(seen.raw)[:, used],
             seen.box[:, used] / self.scale,
-            bound + (seen.leak[:, used] + np.nan_to_num(seen.residual[:, used])) / self.scale,
+            bound + (seen.leak + np.nan_to_num(seen.residual) + aside)[:, used] / self.scale,
             seen.residual[:, used] / self.scale,
             seen.present[:, used],
             reasons(seen, self.certificate)[:, used] == "",
@@ -89,36 +90,6 @@ def _planes(pictures: Pictures, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32)).to(device)
 
 
-def basis(raw: NDArray[np.float64], model: Autoencoder) -> NDArray[np.float64]:
-    """1, x, y, x^2, xy, y^2 of positions, from -1 to 1 over the picture: (..., 6)."""
-    x = 2 * raw[..., 0] / model.config.width - 1
-    y = 2 * raw[..., 1] / model.config.height - 1
-    return np.stack([np.ones_like(x), x, y, x**2, x * y, y**2], axis=-1)
-
-
-def shift_at(shift: NDArray[np.float64], raw: NDArray[np.float64], model: Autoencoder) -> NDArray[np.float64]:
-    """The centre of what is drawn minus z, at each z: (f, n, 2)."""
-    return np.asarray(np.einsum("fnk,nkd->fnd", basis(raw, model), shift))
-
-
-def fitted_shift(seen: Observations, model: Autoencoder, varies: bool) -> NDArray[np.float64]:
-    """Label-free: the median of the drawn centre minus z; a decoder that knows where it draws gets a smooth curve."""
-    count = seen.raw.shape[1]
-    shift = np.zeros((count, 6, 2))
-    for each in range(count):
-        there = seen.present[:, each] & ~seen.cut[:, each]
-        if not there.any():
-            continue
-        measured = (seen.centre - seen.raw)[there, each]
-        shift[each, 0] = np.median(measured, axis=0)
-        if varies and there.sum() >= 12:
-            columns = basis(seen.raw[there, each], model)
-            ridge = 0.05 * np.eye(6) * np.array([0, 1, 1, 1, 1, 1])
-            around = measured - shift[each, 0]
-            shift[each] += np.linalg.solve(columns.T @ columns + ridge, columns.T @ around)
-    return shift
-
-
 def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
     """Write the detector folder; the description last, so that a folder with one is whole."""
     tensors = {"pictures": detector.backdrop.pictures[:1], "threshold": detector.backdrop.threshold}
@@ -131,13 +102,22 @@ def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
         "kind": "clip",
         "selection": asdict(detector.selection),
         "recording": detector.recording,
-        "shift": detector.shift.tolist(),
+        "shift": [_described(each) for each in detector.shift],
         "moving_camera": detector.moving_camera,
         "backdrop_sha256": hashlib.sha256(backdrop).hexdigest(),
         "data": source,
         "version": __version__,
     }
     save_detector(folder, detector.model, about)
+
+
+def _described(shift: Shift) -> dict[str, Any]:
+    return {"places": shift.places.tolist(), "steps": shift.steps.tolist(), "reach": shift.reach}
+
+
+def _shift(described: dict[str, Any]) -> Shift:
+    places, steps = (np.array(described[name], dtype=np.float64).reshape(-1, 2) for name in ("places", "steps"))
+    return Shift(places, steps, float(described["reach"]))
 
 
 def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
@@ -162,7 +142,7 @@ def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
             Backdrop(tensors["pictures"], tensors["threshold"]),
             Selection(**selection),
             (int(about["recording"][0]), int(about["recording"][1])),
-            np.array(about["shift"], dtype=np.float64),
+            tuple(_shift(each) for each in about["shift"]),
             certificate,
             bool(about["moving_camera"]),
         )

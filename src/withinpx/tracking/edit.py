@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from withinpx.certificate.observation import picture_of
 from withinpx.errors import InputError
 from withinpx.files import folder_for, write_atomically
-from withinpx.tracking.detector import Detector, shift_at
+from withinpx.tracking.detector import Detector
 from withinpx.tracking.mp4 import Mp4Writer, Pixels, enlarged, enlargement, even_sided
+from withinpx.tracking.shift import shifts_at
 from withinpx.tracking.tracks import in_picture
 
 EXAMPLE = "object=0:40,30:80,60 (object 0 goes from (40, 30) to (80, 60), px)"
@@ -92,7 +93,7 @@ def raw_positions(
     wanted[:, ~present] = wanted[:, [next(iter(paths))]]  # not drawn; beside one that is, they cost nothing
     raw = wanted
     for _ in range(STEPS):
-        raw = wanted - shift_at(detector.shift, raw, detector.model)
+        raw = wanted - shifts_at(detector.shift, raw)
     return raw, present
 
 

@@ -16,6 +16,7 @@ from withinpx.errors import InputError
 from withinpx.files import check_is_new, new_folder, write_atomically, write_json
 from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
 from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
+from withinpx.tracking.body import Recorded
 from withinpx.tracking.detect import detect
 from withinpx.tracking.detector import save_clip_detector
 from withinpx.tracking.page import PagePictures, write_page
@@ -89,17 +90,19 @@ def look(path: Path, asked: TrackSettings, say: Say) -> Job:
         say(f"{path}: {stretch}")
     recording = next(stream_clip(path)).whole
     inspection = inspect(clip, asked.wishes.background)
+    recorded = None
     scale = working_scale(inspection)
     if scale < 1:
         low, high = inspection.sizes
         say(f"movers of {low:.0f} to {high:.0f} px are worked on at {scale:g} of their size")
+        recorded = Recorded(clip.frames, inspection.backdrop.pictures, 1 / scale)
         selection = scaled(selection, scale)
         inspection = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
     plan = make_plan(inspection, asked.wishes, selection.scale)
     say(f"{len(inspection.movers)} thing(s) move. {plan.why}")
     for warning in plan.warnings:
         say(f"warning: {warning}")
-    return Job(inspection, plan, selection, recording, str(path))
+    return Job(inspection, plan, selection, recording, str(path), recorded)
 
 
 def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
