@@ -11,17 +11,6 @@ from withinpx.certificate.observation import Observations
 Points = NDArray[np.float64]  # (..., 2), (x, y)
 
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)  # px that a varying shift is averaged over
-    1.0,
-    1.5,
-    2.0,
-    3.0,
-    4.0,
-    6.0,
-    8.0,
-    12.0,
-    16.0,
-    24.0,
-)  # px: a shift that varies is averaged over no less and no more
 FEWEST = 12  # places, for a shift that varies
 
 
