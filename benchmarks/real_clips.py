@@ -18,32 +18,28 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import tyro
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from blobs import PIXEL_CENTRE, baselines, nearest
 from withinpx import InputError, __version__
 from withinpx.data.clip import Clip
 from withinpx.data.reading import read_clip
 from withinpx.data.selection import EVERYTHING
+from withinpx.experiments.truth import NEAR_PX, Array, TrueObject, at_frames, is_outside, matched, read_objects
 from withinpx.files import folder_for, write_atomically
 from withinpx.tracking.tracks import Tracks, read_tracks
 
-Array = NDArray[np.float64]
-
 OURS = "withinpx"
 MISSING_PX = 35.0  # a position farther away than this is of something else
-SMALLEST_HALF_PX = 5.0  # of an object, when asking whether it was found
 
 READING = f"""Distances are Euclidean, in px, from a position to the truth, in the frames that show the whole object;
 `median px` and `max px` are of withinpx's calibrated positions, `raw` of its z. `mse image units` is the mean of
 ((dx / width)^2 + (dy / height)^2) / 2, of the calibrated positions. `frames` have a position to compare; `missing` is
 the share of the object's frames without one within {MISSING_PX:g} px. `found`: within half the object's size (at least
-{SMALLEST_HALF_PX:g} px) of the truth in most of its frames. `outside` and `outside calibrated` count certified
+{NEAR_PX:g} px) of the truth in most of its frames. `outside` and `outside calibrated` count certified
 positions farther off in x or y than the bound plus the accuracy of the truth: they must be 0.
 
 The blob finders are told which blob is nearest to the truth in every frame; withinpx is told no position, only
@@ -79,21 +75,6 @@ CLIPS = (
 )
 
 
-@dataclass(frozen=True)
-class TrueObject:
-    """Where one object is, in the frames that show the whole of it."""
-
-    name: str
-    frames: NDArray[np.int64]  # (f,)
-    positions: Array  # (f, 2), corner coordinates
-    size: float  # larger side, px
-
-    @property
-    def reach(self) -> float:
-        """How near a position must be to be of this object, px."""
-        return max(self.size / 2, SMALLEST_HALF_PX)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """How one method does on one object; None is what it does not have."""
@@ -116,24 +97,6 @@ class Row:
     truth_accuracy_px: float
 
 
-def read_truth(path: Path, size_px: float | None) -> list[TrueObject]:
-    """The objects of a clip, without the frames in which the border cuts them."""
-    if not path.exists():
-        raise InputError(f"There is no table of true positions {path}.")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["full"] == "1"]
-    return [
-        TrueObject(
-            name,
-            np.array([int(row["frame"]) for row in own]),
-            np.array([[float(row["x"]), float(row["y"])] for row in own]) + PIXEL_CENTRE,
-            size_px or float(np.median([max(float(row["w"]), float(row["h"])) for row in own])),
-        )
-        for name in sorted({row["object"] for row in rows})
-        for own in [[row for row in rows if row["object"] == name]]
-    ]
-
-
 def run_folder(clip: RealClip, video: Path, runs: Path) -> Path:
     """Where withinpx's results on this clip are; made when they are not there."""
     folder = runs / clip.name
@@ -141,26 +104,6 @@ def run_folder(clip: RealClip, video: Path, runs: Path) -> Path:
         command = [sys.executable, "-m", "withinpx", "track", str(video), "--out", str(folder), *clip.options]
         subprocess.run(command, check=False)  # noqa: S603  (a failed run is a result: nothing was found)
     return folder
-
-
-def at_frames(frames: NDArray[np.int64], tracks: Tracks, values: NDArray[Any]) -> Array:
-    """A column of the tracks (f, n, ...) in these frames; nan where the track is not present."""
-    column = np.where(tracks.present.reshape(*tracks.present.shape, *[1] * (values.ndim - 2)), values, np.nan)
-    found = np.full((len(frames), *values.shape[1:]), np.nan)
-    _, ours, theirs = np.intersect1d(frames, tracks.frames, return_indices=True)
-    found[ours] = column[theirs]
-    return found
-
-
-def matched(objects: list[TrueObject], tracks: Tracks) -> dict[int, int]:
-    """Which track is which object: the assignment with the smallest sum of median distances, each track used once."""
-    costs = np.empty((len(objects), tracks.objects))
-    for cost, each in zip(costs, objects, strict=True):
-        positions = at_frames(each.frames, tracks, tracks.positions)  # (f, n, 2)
-        distances = np.linalg.norm(positions - each.positions[:, None], axis=-1)
-        absent = np.hypot(tracks.width, tracks.height)  # else a track of one lucky frame would win
-        cost[:] = np.median(np.where(np.isnan(distances), absent, distances), axis=0)
-    return dict(zip(*(side.tolist() for side in linear_sum_assignment(costs)), strict=True))
 
 
 def row_of_positions(clip: RealClip, truth: TrueObject, method: str, positions: Array, picture: Clip) -> Row:
@@ -194,8 +137,7 @@ def row_of_track(clip: RealClip, truth: TrueObject, tracks: Tracks, track: int, 
     known_bounds = bound[~np.isnan(bound)]
 
     def outside(places: Array) -> int:
-        farthest = np.abs(places - truth.positions).max(axis=-1)  # the theorem's bound is per axis
-        return int((promised & ~(farthest <= bound + clip.accuracy_px)).sum())
+        return int((promised & is_outside(places, truth.positions, bound + clip.accuracy_px)).sum())
 
     of_raw = row_of_positions(clip, truth, OURS, raw, picture)
     return replace(
@@ -275,7 +217,9 @@ class RealClips:
         print(f"{clip.name} ...", file=sys.stderr, flush=True)
         video = self.clips / clip.frames
         picture = read_clip(video, EVERYTHING)
-        objects = read_truth(self.clips / clip.truth, clip.size_px)
+        objects = read_objects(self.clips / clip.truth, PIXEL_CENTRE)
+        if clip.size_px is not None:
+            objects = [replace(each, size=clip.size_px) for each in objects]
         if self.runs is not None and not self.baselines_only:
             yield from rows_of_withinpx(clip, objects, run_folder(clip, video, self.runs), picture)
         yield from rows_of_baselines(clip, objects, picture)

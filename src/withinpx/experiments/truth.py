@@ -1,16 +1,36 @@
 """Tracks against a truth that nobody else saw: for reports only."""
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from withinpx.errors import InputError
 from withinpx.tracking.tracks import Tracks
 
+Array = NDArray[np.float64]
+
 NEAR_PX = 5.0  # a track this near to a thing's truth, or half its size, in half of the frames has found it
+
+
+@dataclass(frozen=True)
+class TrueObject:
+    """Where one thing is, in the frames that show the whole of it."""
+
+    name: str
+    frames: NDArray[np.int64]  # (f,), as the tracks number them
+    positions: Array  # (f, 2), px
+    size: float = 0.0  # larger side, px; 0 where the truth does not say
+
+    @property
+    def reach(self) -> float:
+        """How near a position must be to be of this thing, px."""
+        return max(NEAR_PX, self.size / 2)
 
 
 @dataclass(frozen=True)
@@ -24,48 +44,90 @@ class Against:
     outside: int  # certified positions outside their bound, raw or calibrated
 
 
-def read_truth(path: Path, frames: int, offset: float = 0.0) -> NDArray[np.float64]:
-    """(frames, objects, 2) in px; not a number where the truth is not known or the object is cut off.
+def read_objects(path: Path, offset: float = 0.0) -> list[TrueObject]:
+    """The things of a table of positions, without the frames in which the border cuts them.
 
     ``offset`` is added: 0.5 for a truth that counts from the centre of the first pixel.
     """
+    if not path.exists():
+        raise InputError(f"There is no table of true positions {path}.")
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["full"] == "1"]
-    names = sorted({row["object"] for row in rows})
-    truth = np.full((frames, len(names), 2), np.nan)
-    for row in rows:
-        if int(row["frame"]) < frames:
-            truth[int(row["frame"]), names.index(row["object"])] = float(row["x"]) + offset, float(row["y"]) + offset
+    return [
+        TrueObject(
+            name,
+            np.array([int(row["frame"]) for row in own]),
+            np.array([[float(row["x"]), float(row["y"])] for row in own]) + offset,
+            float(np.median([max(float(row.get(side) or 0) for side in ("w", "h")) for row in own])),
+        )
+        for name in sorted({row["object"] for row in rows})
+        for own in [[row for row in rows if row["object"] == name]]
+    ]
+
+
+def read_truth(path: Path, frames: int, offset: float = 0.0) -> Array:
+    """The same table as (frames, objects, 2) in px; not a number where it is not known or the object is cut off."""
+    objects = read_objects(path, offset)
+    truth = np.full((frames, len(objects), 2), np.nan)
+    for each, thing in enumerate(objects):
+        within = thing.frames < frames
+        truth[thing.frames[within], each] = thing.positions[within]
     return truth
 
 
-def compare(tracks: Tracks, truth: NDArray[np.float64]) -> Against:
+def at_frames(frames: NDArray[np.int64], tracks: Tracks, values: NDArray[Any]) -> Array:
+    """A column of the tracks (f, n, ...) in these frames; not a number where the track is not present."""
+    column = np.where(tracks.present.reshape(*tracks.present.shape, *[1] * (values.ndim - 2)), values, np.nan)
+    found = np.full((len(frames), *values.shape[1:]), np.nan)
+    _, ours, theirs = np.intersect1d(frames, tracks.frames, return_indices=True)
+    found[ours] = column[theirs]
+    return found
+
+
+def typical_distances(thing: TrueObject, tracks: Tracks) -> Array:
+    """How far each track (n,) is from a thing in half of its frames, px; where it is absent, it is far away."""
+    far = float(np.hypot(tracks.width, tracks.height))  # else a track of one lucky frame would win
+    if not len(thing.frames):
+        return np.full(tracks.objects, far)
+    positions = at_frames(thing.frames, tracks, tracks.positions)  # (f, n, 2)
+    distances = np.linalg.norm(positions - thing.positions[:, None], axis=-1)
+    return np.asarray(np.median(np.where(np.isnan(distances), far, distances), axis=0))
+
+
+def matched(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
+    """Which track is which thing: the assignment with the smallest sum of typical distances, each track used once."""
+    costs = np.array([typical_distances(each, tracks) for each in objects]).reshape(len(objects), tracks.objects)
+    return dict(zip(*(side.tolist() for side in linear_sum_assignment(costs)), strict=True))
+
+
+def is_outside(places: Array, truth: Array, bound: Array) -> NDArray[np.bool_]:
+    """Which places (f, 2) are farther off than they may be (f,), in x or y: the theorem's bound is per axis."""
+    return np.asarray(~(np.abs(places - truth).max(axis=-1) <= bound))
+
+
+def compare(tracks: Tracks, truth: Array) -> Against:
     """Tracks against truth (frames, things, 2), each thing with the track that is nearest to it on the whole."""
-    away = np.linalg.norm(tracks.positions[:, :, None] - truth[:, None], axis=-1)  # (frames, tracks, things)
-    away = np.where(tracks.present[:, :, None], away, np.where(np.isnan(away), np.nan, 1e3))
-    typical = np.array([[_median(away[:, i, j]) for j in range(truth.shape[1])] for i in range(tracks.objects)])
-    pairs = [
-        (i, j)
-        for i, j in zip(*linear_sum_assignment(typical), strict=True)
-        if typical[i, j] < max(NEAR_PX, 0.5 * float(np.median(tracks.sizes[:, i])))
+    known = ~np.isnan(truth).any(axis=-1)
+    objects = [
+        TrueObject(str(each), np.flatnonzero(known[:, each]), truth[known[:, each], each])
+        for each in range(truth.shape[1])
     ]
-    errors, raw, outside = [], [], 0
-    for i, j in pairs:
-        known = tracks.certified[:, i] & ~np.isnan(truth[:, j]).any(axis=-1)
-        off = (tracks.positions[:, i] - truth[:, j])[known]
-        raw_off = np.abs((tracks.raw[:, i] - truth[:, j])[known]).max(axis=-1)
-        errors.append(np.linalg.norm(off, axis=-1))
-        raw.append(raw_off)
-        bound = tracks.bound_px[known, i]
-        outside += int(((raw_off > bound) | (np.abs(off).max(axis=-1) > bound)).sum())
-    together = np.concatenate([*errors, np.zeros(0)])
+    found, errors, raw_errors, outside = 0, [np.zeros(0)], [np.zeros(0)], 0
+    for number, track in matched(objects, tracks).items():
+        thing = objects[number]
+        if typical_distances(thing, tracks)[track] >= max(thing.reach, 0.5 * float(np.median(tracks.sizes[:, track]))):
+            continue
+        found += 1
+        positions, raw, bound, certified = (
+            at_frames(thing.frames, tracks, column)[:, track]
+            for column in (tracks.positions, tracks.raw, tracks.bound_px, tracks.certified)
+        )
+        sure = certified == 1
+        errors.append(np.linalg.norm(positions - thing.positions, axis=-1)[sure])
+        raw_errors.append(np.abs(raw - thing.positions).max(axis=-1)[sure])
+        beyond = is_outside(raw, thing.positions, bound) | is_outside(positions, thing.positions, bound)
+        outside += int(beyond[sure].sum())
+    together, together_raw = np.concatenate(errors), np.concatenate(raw_errors)
     if not len(together):
-        return Against(len(pairs), float("nan"), float("nan"), float("nan"), outside)
-    return Against(
-        len(pairs), float(np.median(together)), float(together.max()), float(np.concatenate(raw).max()), outside
-    )
-
-
-def _median(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else 1e6
+        return Against(found, float("nan"), float("nan"), float("nan"), outside)
+    return Against(found, float(np.median(together)), float(together.max()), float(together_raw.max()), outside)

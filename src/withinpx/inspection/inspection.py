@@ -1,6 +1,6 @@
 """Look first: what the theorem's assumptions come to on a clip, before any training."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -33,6 +33,11 @@ class Inspection:
     def camera_moves(self) -> bool:
         """Is there a picture of the background per frame?"""
         return not self.backdrop.is_still
+
+    def with_movers_of(self, other: "Inspection", scale: float) -> "Inspection":
+        """The movers of the same frames at another size, where they are seen better."""
+        moving, staying = (tuple(each.scaled(scale) for each in some) for some in (other.movers, other.staying))
+        return replace(self, movers=moving, staying=staying)
 
     @property
     def noise(self) -> float:

@@ -1,5 +1,6 @@
 """Which things move: what differs from the backdrop, followed from frame to frame and told apart by its looks."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,13 @@ class Blob:
     contrast: float  # its mean difference from the backdrop
     size: int  # larger side of the box around its body, px: thin parts (a tail, a shadow's rim) are left out
 
+    def scaled(self, by: float) -> "Blob":
+        """As it is seen in pictures of another size."""
+        (x, y), (left, top, right, bottom) = self.centre, self.box
+        box = (int(left * by), int(top * by), math.ceil(right * by), math.ceil(bottom * by))
+        area, size = max(1, round(self.area * by**2)), max(1, round(self.size * by))
+        return Blob(self.frame, (x * by, y * by), box, area, self.colour, self.contrast, size)
+
     def touches_border(self, width: int, height: int) -> bool:
         """Is it cut off by the picture's border?"""
         left, top, right, bottom = self.box
@@ -44,6 +52,10 @@ class Mover:
     """One thing that moves: at most one blob per frame."""
 
     blobs: tuple[Blob, ...]
+
+    def scaled(self, by: float) -> "Mover":
+        """As it is seen in pictures of another size."""
+        return Mover(tuple(blob.scaled(by) for blob in self.blobs))
 
     @property
     def frames(self) -> list[int]:

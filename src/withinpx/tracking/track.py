@@ -97,7 +97,8 @@ def look(path: Path, asked: TrackSettings, say: Say) -> Job:
         say(f"movers of {low:.0f} to {high:.0f} px are worked on at {scale:g} of their size")
         recorded = Recorded(clip.frames, inspection.backdrop.pictures, 1 / scale)
         selection = scaled(selection, scale)
-        inspection = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
+        smaller = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
+        inspection = smaller.with_movers_of(inspection, scale)
     plan = make_plan(inspection, asked.wishes, selection.scale)
     say(f"{len(inspection.movers)} thing(s) move. {plan.why}")
     for warning in plan.warnings:
