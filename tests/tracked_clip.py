@@ -15,7 +15,6 @@ from withinpx.cli import main
 from withinpx.data.clip import Clip
 from withinpx.data.scenes import BLUE, RED, YELLOW
 from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
-from withinpx.inspection.backdrop import Pictures
 from withinpx.tracking import attempt
 from withinpx.tracking.detector import Detector, load_clip_detector
 from withinpx.training.recipe import CLIP
@@ -56,10 +55,6 @@ def write_pictures(folder: Path, clip: Clip) -> Path:
     for number, pixels in enumerate(clip.frames):
         Image.fromarray(pixels).save(folder / f"{number:03d}.png")
     return folder
-
-
-def images_of(clip: Clip) -> Pictures:
-    return clip.frames.astype(np.float32) / np.float32(255)
 
 
 @contextmanager

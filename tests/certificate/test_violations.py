@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tests.tracked_clip import FRAMES, WIDTH, TrackedClip, images_of
+from tests.tracked_clip import FRAMES, WIDTH, TrackedClip
 from withinpx.certificate import observation
 from withinpx.certificate.assumptions import check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
@@ -30,7 +30,7 @@ def good(tracked: TrackedClip) -> Observations:
 
 
 def look(detector: Detector, made: GeneratedClip) -> Observations:
-    return detector.observe(images_of(made.clip), detector.backdrop.pictures)
+    return detector.observe(made.clip.frames, detector.backdrop.pictures)
 
 
 def judged(detector: Detector, seen: Observations) -> Certificate:

@@ -72,8 +72,9 @@ def strength_of_body(picture: Float[Tensor, "*b c h w"], behind: Float[Tensor, "
     off = (picture - light.unsqueeze(-3) * behind).abs().amax(dim=-3)
     dim = ((light - DARKER) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
     body = all_of_it * (1 - dim * (2 - off / SAME_HUE).clamp(0, 1))
-    left, whole = (soft_mask(each).sum(dim=(-2, -1), keepdim=True) for each in (body, all_of_it))
-    return torch.where(left < LITTLE * whole, all_of_it, body)
+    mask = soft_mask(all_of_it)
+    left = (mask * body / all_of_it.clamp(min=1e-12)).sum(dim=(-2, -1), keepdim=True)
+    return torch.where(left < LITTLE * mask.sum(dim=(-2, -1), keepdim=True), all_of_it, body)
 
 
 def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.1, high: float = 0.4) -> Float[Tensor, "*b h w"]:
@@ -86,11 +87,17 @@ def soft_mask(drawn: Float[Tensor, "*b h w"], low: float = 0.1, high: float = 0.
     return ((drawn / peak - low) / (high - low)).clamp(0, 1)
 
 
+def _without_gaps(covered: Float[Tensor, "*b s"]) -> Float[Tensor, "*b s"]:
+    """What lies between two covered places is covered too."""
+    from_both = covered.cummax(dim=-1).values, covered.flip(-1).cummax(dim=-1).values.flip(-1)
+    return torch.minimum(*from_both)
+
+
 def middle_and_box(mask: Float[Tensor, "*b h w"]) -> tuple[Float[Tensor, "*b 2"], Float[Tensor, "*b 2"]]:
     """The middle (x, y) of the box around a soft mask, and the box's width and height, between pixels."""
     middles, sides = [], []
     for along in (-2, -1):
-        covered = mask.amax(dim=along)  # how much of each column, then of each row, lies in the box
+        covered = _without_gaps(mask.amax(dim=along))  # how much of each column, then of each row, lies in the box
         side = covered.sum(dim=-1)
         places = pixel_centres(covered.shape[-1], covered)
         middles.append((covered * places).sum(dim=-1) / side.clamp(min=1e-6))

@@ -38,8 +38,8 @@ class ObjectCertificate:
 
     object: int
     size: tuple[float, float]  # range of the larger side of what is drawn
-    bound: float  # thm 4.1: the most that z can be off, before leak and residual are added frame by frame
-    shift: tuple[float, float]  # centre of what is drawn minus z
+    bound: float  # thm 4.1: the most that z can be off, before leak, residual and aside are added frame by frame
+    shift: tuple[float, float]  # middle of the body minus z
     limits: Limits
     checks: tuple[Check, ...]
 

@@ -1,11 +1,14 @@
-"""What a network makes of some frames: all that the certificate and the tracks are computed from. No label anywhere."""
+"""What a network makes of some frames: all that the certificate and the tracks are computed from. No label anywhere.
+
+Everything is computed in windows around what changed and around what is drawn: a larger frame costs no more.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, UInt8
 from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
@@ -14,11 +17,10 @@ from withinpx.certificate.calibration import middle_and_box, soft_mask, strength
 from withinpx.certificate.registration import SEARCH_PX, register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
-from withinpx.model.field import spread_out
-from withinpx.model.softargmax import softmax_map, weighted_positions
-from withinpx.model.sparse import sparse_draw, sparse_softargmax
-from withinpx.model.windows import Windows, cut_pictures
-from withinpx.training.scene import Scene
+from withinpx.model.field import Field, Patch, masked, shown_in, spread_out
+from withinpx.model.sparse import first_reach, sparse_cnn, sparse_draw, sparse_softargmax
+from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
+from withinpx.training.scene import movers_only, nothing_seen
 
 NOTHING_SHOWN = 0.2  # of what is drawn: where the frame shows less than this, the object is not there
 
@@ -27,9 +29,34 @@ NOTHING_SHOWN = 0.2  # of what is drawn: where the frame shows less than this, t
 class Frames:
     """Some frames as a network sees them."""
 
-    images: Float[Tensor, "b c h w"]
+    images: UInt8[Tensor, "b c h w"]
     backgrounds: Float[Tensor, "p c h w"]  # one for all, or one for each
     changed: Bool[Tensor, "b h w"]  # which pixels are not the background
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def changes(self, gap: int) -> list[Windows]:
+        """Windows around all that changed, no two of a frame this near each other."""
+        return windows_of([boxes_of_change(each) for each in self.changed], gap, self.images.device)
+
+    def image(self, windows: Windows) -> Float[Tensor, "m c h w"]:
+        """What each window's frame shows in it, from 0 to 1."""
+        return cut_pictures(self.images, windows).to(self.backgrounds.dtype) / 255
+
+    def background(self, windows: Windows) -> Float[Tensor, "m c h w"]:
+        """What lies behind."""
+        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else cut_pictures(self.backgrounds, windows)
+
+    def changed_in(self, windows: Windows) -> Bool[Tensor, "m 1 h w"]:
+        """Which pixels of each window changed; none outside the frame."""
+        inside = windows.inside((self.changed.shape[-2], self.changed.shape[-1]))
+        changed = cut_pictures(self.changed.unsqueeze(1), windows)
+        return changed if inside is None else changed & inside
+
+    def cleaned(self, windows: Windows) -> Float[Tensor, "m c h w"]:
+        """The same with every pixel that did not change exactly the background's: what the network is compared with."""
+        return torch.where(self.changed_in(windows), self.image(windows), self.background(windows))
 
 
 @dataclass(frozen=True)
@@ -75,71 +102,101 @@ class Observations:
 @torch.no_grad()
 def observe(model: Autoencoder, frames: Frames, unused: tuple[int, ...] = ()) -> Observations:
     """Look at a batch of frames; heatmaps that are not in use are never there."""
-    scene = Scene.of_movers(frames.images, frames.changed, frames.backgrounds, model)
-    heatmaps = scene.heatmaps(model)
-    positions, _ = sparse_softargmax(heatmaps, model.config.temperature)
+    changes = frames.changes(2 * (model.config.encoder_rf // 2))
+    heatmaps = heatmaps_of(model, frames, changes)
+    positions, log_mass = sparse_softargmax(heatmaps, model.config.temperature)
     present = torch.ones(positions.shape[:2], dtype=torch.bool, device=positions.device)
     present[:, list(unused)] = False
-    seen = _Drawn(model, scene, positions, present)
+    seen = _Drawn(model, frames, positions, present)
     if not (seen.there & present).equal(present):  # what is not there must not be drawn over what is
         present = present & seen.there
-        seen = _Drawn(model, scene, positions, present)
-    centre, box = seen.centre.double(), seen.box.double()
-    leak, astray = _leak(spread_out(heatmaps), positions, centre, box, model)
-    edge = (centre - box / 2 < 0.75) | (centre + box / 2 > positions.new_tensor(scene.images.shape[:-3:-1]) - 0.75)
+        seen = _Drawn(model, frames, positions, present)
+    leak, astray = _leak(heatmaps, log_mass, positions, seen, model)
+    size = positions.new_tensor([model.config.width, model.config.height])
+    edge = (seen.centre - seen.box / 2 < 0.75) | (seen.centre + seen.box / 2 > size - 0.75)
     return Observations(
         positions.double().cpu().numpy(),
-        centre.cpu().numpy(),
+        seen.centre.double().cpu().numpy(),
         seen.body.double().cpu().numpy(),
-        box.cpu().numpy(),
+        seen.box.double().cpu().numpy(),
         seen.offset.double().cpu().numpy(),
         seen.explained.double().cpu().numpy(),
         leak.cpu().numpy(),
         astray.cpu().numpy(),
         edge.any(dim=-1).cpu().numpy(),
         (present & seen.there).cpu().numpy(),
-        _unexplained(frames, seen.picture)[:, None],
+        _unexplained(frames, changes, seen.layers, model)[:, None],
     )
+
+
+def heatmaps_of(model: Autoencoder, frames: Frames, changes: list[Windows]) -> Field:
+    """The encoder over all frames, which is shown what changed and nothing else."""
+    patches = []
+    for windows in changes:
+        wider = windows.grown(first_reach(model.encoder))
+        patches.append(Patch(wider, movers_only(frames.image(wider), frames.changed_in(wider)[:, 0])))
+    return sparse_cnn(model.encoder, Field(len(frames), nothing_seen(model, frames.backgrounds), patches))
 
 
 def picture_of(
     model: Autoencoder, positions: Float[Tensor, "b n 2"], present: Bool[Tensor, "b n"], backgrounds: Tensor
 ) -> Float[Tensor, "b c h w"]:
     """What the decoder draws, over what lies behind."""
-    drawn = spread_out(sparse_draw(model, positions, present))
-    return LayeredBackground.over(drawn, backgrounds) if model.config.draws_a_layer else drawn
+    return _over(model, spread_out(sparse_draw(model, positions, present)), backgrounds)
+
+
+def _over(model: Autoencoder, drawn: Tensor, behind: Tensor) -> Tensor:
+    return LayeredBackground.over(drawn, behind) if model.config.draws_a_layer else drawn
 
 
 class _Drawn:
     """What is drawn for each position, and how it compares with what the frames show there."""
 
-    def __init__(self, model: Autoencoder, scene: Scene, positions: Tensor, present: Tensor) -> None:
-        self.picture = picture_of(model, positions, present, scene.backgrounds)
-        parts = [self._one(model, scene, positions, present, each) for each in range(positions.shape[1])]
-        self.centre, self.body, self.box, self.offset, self.explained, shown = (
-            torch.stack(each, dim=1) for each in zip(*parts, strict=True)
+    def __init__(self, model: Autoencoder, frames: Frames, positions: Tensor, present: Tensor) -> None:
+        count, objects = present.shape
+        self.layers = sparse_draw(model, positions, present)
+        windows = windows_around(positions.flatten(end_dim=1), model).of(torch.arange(count), objects)
+        behind = frames.background(windows)
+        inside = windows.inside((model.config.height, model.config.width))
+        without, whole = (
+            _over(model, each, behind) * (1 if inside is None else inside)
+            for each in self._without_and_with(model, positions, present, windows)
         )
-        self.there = shown > NOTHING_SHOWN
-
-    def _one(
-        self, model: Autoencoder, scene: Scene, positions: Tensor, present: Tensor, each: int
-    ) -> tuple[Tensor, ...]:
-        alone = present.clone()
-        alone[:, each] = False
-        without = picture_of(model, positions, alone, scene.backgrounds)
-        alone = present.clone()
-        alone[:, each] = True
-        windows = windows_around(positions[:, each], model)
-        behind, picture, shown = (
-            cut_pictures(each.expand_as(scene.images), windows) * inside(windows, scene.images)
-            for each in (without, picture_of(model, positions, alone, scene.backgrounds), scene.images)
-        )
-        drawn, shown = picture - behind, shown - behind
-        found = register(drawn, shown)
+        shown = frames.cleaned(windows) * (1 if inside is None else inside)
+        found = register(whole - without, shown - without)
         corner = torch.stack([windows.left, windows.top], dim=-1).to(positions.dtype)
-        middle, box = middle_and_box(soft_mask(drawn.abs().amax(dim=1)))
-        body, _ = middle_and_box(soft_mask(strength_of_body(picture, behind)))
-        return corner + middle, corner + body, box, found.offset, found.explained, found.shown
+        middle, box = middle_and_box(soft_mask((whole - without).abs().amax(dim=1)))
+        body, _ = middle_and_box(soft_mask(strength_of_body(whole, without)))
+
+        def per_object(values: Tensor) -> Tensor:
+            return values.view(count, objects, *values.shape[1:])
+
+        self.centre, self.body, self.box = per_object(corner + middle), per_object(corner + body), per_object(box)
+        self.offset, self.explained = per_object(found.offset), per_object(found.explained)
+        self.there = per_object(found.shown) > NOTHING_SHOWN
+
+    def _without_and_with(
+        self, model: Autoencoder, positions: Tensor, present: Tensor, windows: Windows
+    ) -> tuple[Tensor, Tensor]:
+        """The decoder's maps in each window, without the window's own object and with it."""
+        objects = present.shape[1]
+        drawn = shown_in(self.layers, windows)
+        without, whole = self.layers.base.cut(windows).contiguous(), drawn.clone()
+        others = present[:, None] & ~torch.eye(objects, dtype=torch.bool, device=present.device)
+        reach = windows.width // 2 + model.config.decoder_rf // 2 + int(model.config.support or 4 * model.config.sigma)
+        apart = (positions[:, :, None] - positions[:, None]).abs().amax(dim=-1)
+        company = (others & (apart <= reach + 2)).any(dim=-1).flatten()
+        own = present.flatten()
+        for chosen, into, shows_own in ((company & own, without, False), (~own, whole, True)):
+            pairs = chosen.nonzero()[:, 0]
+            if len(pairs):
+                frame, each = pairs // objects, pairs % objects
+                wanted = present[frame].clone()
+                wanted[torch.arange(len(pairs)), each] = shows_own
+                again = sparse_draw(model, positions[frame], wanted)
+                into[pairs] = shown_in(again, windows.only(pairs).of(torch.arange(len(pairs)), 1))
+        without[~own] = drawn[~own]
+        return without, whole
 
 
 def windows_around(positions: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:
@@ -158,29 +215,39 @@ def inside(windows: Windows, images: Tensor) -> Tensor:
 
 
 def _leak(
-    heatmaps: Tensor, positions: Tensor, centre: Tensor, box: Tensor, model: Autoencoder
+    heatmaps: Field, log_mass: Tensor, positions: Tensor, seen: _Drawn, model: Autoencoder
 ) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n"]]:
     """What the heatmap shows where its encoder cannot see the object: how far it moves z (px), and its mass."""
-    weights = softmax_map(heatmaps, model.config.temperature).double()
-    height, width = weights.shape[-2:]
-    reach = (box.amax(dim=-1) + model.config.encoder_rf + 2) / 2
-    x, y = (torch.arange(length, device=weights.device, dtype=torch.float64) + 0.5 for length in (width, height))
-    near_x = (x - centre[..., :1]).abs() <= reach[..., None]
-    near_y = (y - centre[..., 1:]).abs() <= reach[..., None]
-    inside = weights * near_y[..., :, None] * near_x[..., None, :]
-    mass = inside.sum(dim=(-2, -1))
-    there = weighted_positions(inside) / mass.clamp(min=1e-12).unsqueeze(-1)
-    away = torch.where(mass[..., None] > 1e-12, (positions.double() - there).abs(), float(max(height, width)))
+    count, objects = log_mass.shape
+    centre, reach = seen.centre.double(), (seen.box.double().amax(dim=-1) + model.config.encoder_rf + 2) / 2
+    side = 2 * int(reach.max().ceil()) + 1
+    left, top = (centre.flatten(end_dim=1).floor().long() - side // 2).T
+    windows = Windows(torch.arange(len(left), device=left.device), top, left, side, side)
+    windows = windows.of(torch.arange(count), objects)
+    own = torch.arange(objects, device=left.device).repeat(count)
+    logits = shown_in(heatmaps, windows)[torch.arange(len(own)), own].double() / model.config.temperature
+    weights = torch.exp(logits - log_mass.double().view(-1, 1, 1))
+    weights = masked(weights.unsqueeze(1), windows, heatmaps.size)[:, 0].view(count, objects, side, side)
+    x, y = (each.view(count, objects, side).double() + 0.5 for each in (windows.columns(), windows.rows()))
+    near_x, near_y = ((at - centre[..., [axis]]).abs() <= reach[..., None] for axis, at in enumerate((x, y)))
+    weights = weights * near_y[..., :, None] * near_x[..., None, :]
+    mass = weights.sum(dim=(-2, -1))
+    moments = torch.stack([(weights.sum(dim=-2) * x).sum(dim=-1), (weights.sum(dim=-1) * y).sum(dim=-1)], dim=-1)
+    there = moments / mass.clamp(min=1e-12).unsqueeze(-1)
+    away = torch.where(mass[..., None] > 1e-12, (positions.double() - there).abs(), float(max(heatmaps.size)))
     return away.amax(dim=-1), (1 - mass).clamp(min=0)
 
 
-def _unexplained(frames: Frames, picture: Tensor) -> NDArray[np.float64]:
+def _unexplained(frames: Frames, changes: list[Windows], layers: Field, model: Autoencoder) -> NDArray[np.float64]:
     """The area of the largest connected thing in each frame that changed and is drawn less than half right."""
-    changed = (frames.images - frames.backgrounds).abs().amax(dim=1)
-    left = (frames.images - picture).abs().amax(dim=1)
-    missing = (frames.changed & (left > 0.5 * changed)).cpu().numpy()
-    areas = []
-    for one in missing:
-        labels, count = ndimage.label(ndimage.binary_opening(one))
-        areas.append(float(np.bincount(labels.ravel())[1:].max()) if count else 0.0)
-    return np.array(areas)
+    areas = np.zeros(len(frames))
+    for windows in changes:
+        image, behind = frames.image(windows), frames.background(windows)
+        changed = (image - behind).abs().amax(dim=1)
+        left = (image - _over(model, shown_in(layers, windows), behind)).abs().amax(dim=1)
+        missing = (frames.changed_in(windows)[:, 0] & (left > 0.5 * changed)).cpu().numpy()
+        for frame, one in zip(windows.picture.tolist(), missing, strict=True):
+            labels, count = ndimage.label(ndimage.binary_opening(np.pad(one, 1))) if one.any() else (one, 0)
+            if count:
+                areas[frame] = max(areas[frame], float(np.bincount(labels.ravel())[1:].max()))
+    return areas

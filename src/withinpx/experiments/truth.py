@@ -107,10 +107,11 @@ def is_outside(places: Array, truth: Array, bound: Array) -> NDArray[np.bool_]:
 
 def compare(tracks: Tracks, truth: Array) -> Against:
     """Tracks against truth (frames, things, 2), each thing with the track that is nearest to it on the whole."""
-    known = ~np.isnan(truth).any(axis=-1)
+    known = np.asarray(np.isfinite(truth).all(axis=-1))
     objects = [
-        TrueObject(str(each), np.flatnonzero(known[:, each]), truth[known[:, each], each])
+        TrueObject(str(each), there, truth[there, each])
         for each in range(truth.shape[1])
+        for there in [np.flatnonzero(known[:, each])]
     ]
     found, errors, raw_errors, outside = 0, [np.zeros(0)], [np.zeros(0)], 0
     for number, track in matched(objects, tracks).items():

@@ -1,18 +1,21 @@
 """What lies behind the movers: one still for a fixed camera, or a picture per frame put together from frames nearby."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 Pictures = NDArray[np.float32]  # (pictures, height, width, colours), from 0 to 1
+Levels = NDArray[np.uint8]  # the same, from 0 to 255
 
 LEVEL = 1 / 255  # of an eight-bit picture
 SMALLEST_NOISE = 1.5 * LEVEL  # rounding and compression alone
 NOISE_FACTOR = 5.0  # a pixel this many times its usual difference from the backdrop is something else
 UNSURE_SHARE = 0.1  # of the frames: a pixel that differs from its median this often may be covered most of the time
 CLEARLY = 0.5  # a colour seen at one end of the clip is the backdrop's if it is this much nearer to what lies around
+WORD = 8  # pixels that are looked at together
 NEIGHBOURS = 4  # of the nine pixels around a changed one, itself included, that must have changed as well
 
 
@@ -32,15 +35,57 @@ class Backdrop:
         """The backdrops of these frames; one picture if it is the same for all."""
         return self.pictures if self.is_still else self.pictures[chosen]
 
-    def changed(self, images: Pictures, backdrops: Pictures | None = None) -> NDArray[np.bool_]:
+    def changed(self, images: Pictures | Levels, backdrops: Pictures | None = None) -> NDArray[np.bool_]:
         """Which pixels of each picture show something else than the backdrop: (pictures, height, width).
 
         A lone pixel is noise: it counts if enough of its neighbours changed too. So this looks one pixel far, which
         adds two to the receptive field of an encoder that is shown changed pixels only.
         """
-        beyond = difference(images, self.pictures if backdrops is None else backdrops) > self.threshold
-        counts = ndimage.uniform_filter(beyond.astype(np.float32), (0, 3, 3), mode="constant") * 9
-        return np.asarray(beyond & (counts > NEIGHBOURS - 0.5))
+        if images.dtype == np.uint8 and self.is_still:
+            lowest, span = self._levels
+            beyond = _any_colour(images - lowest > span)  # below the lowest it wraps around, and is far beyond
+        else:
+            beyond = difference(pictures_of(images), self.pictures if backdrops is None else backdrops) > self.threshold
+        return with_neighbours(beyond)
+
+    @cached_property
+    def _levels(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """For each pixel and colour the lowest level of 255 that is the backdrop, and how many more are."""
+        still, limit = self.pictures[0], self.threshold[..., None]
+
+        def is_backdrop(level: NDArray[np.float32]) -> NDArray[np.bool_]:
+            return np.asarray((np.abs(level / np.float32(255) - still) <= limit) & (level >= 0) & (level <= 255))
+
+        lowest, highest = (np.round((still + sign * limit) * 255).clip(0, 255) for sign in (-1, 1))
+        for step in (1, -1):  # rounding may be one off either way
+            lowest = np.where(is_backdrop(lowest - step) if step > 0 else ~is_backdrop(lowest), lowest - step, lowest)
+            highest = np.where(
+                is_backdrop(highest + step) if step > 0 else ~is_backdrop(highest), highest + step, highest
+            )
+        return lowest.astype(np.uint8), (highest - lowest).astype(np.uint8)
+
+
+def _any_colour(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    together = flags[..., 0]
+    for colour in range(1, flags.shape[-1]):
+        together = together | flags[..., colour]
+    return np.asarray(together)
+
+
+def with_neighbours(beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those that have enough others among the nine pixels around, themselves included."""
+    count, height, width = beyond.shape
+    line = -(-(width + 2) // WORD) * WORD
+    padded = np.zeros((count, height + 2, line), np.uint8)
+    padded[:, 1:-1, 1 : width + 1] = beyond
+    flat = padded.ravel()
+    words = np.flatnonzero(flat.view(np.uint64))  # most hold nothing
+    places = (words[:, None] * WORD + np.arange(WORD)).ravel()
+    places = places[flat[places] > 0]
+    around = [row * line + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
+    counts = sum((flat[places + step] for step in around), np.zeros(len(places), np.uint8))
+    flat[places[counts < NEIGHBOURS]] = 0
+    return np.asarray(padded[:, 1:-1, 1 : width + 1].view(np.bool_))
 
 
 def still_backdrop(images: Pictures) -> Backdrop:
@@ -49,6 +94,16 @@ def still_backdrop(images: Pictures) -> Backdrop:
     typical = usual_difference(images, median)
     still = mended(images, median, noise_threshold(typical))
     return Backdrop(still[None], noise_threshold(np.minimum(typical, usual_difference(images, still))))
+
+
+def pictures_of(images: Pictures | Levels) -> Pictures:
+    """From 0 to 1."""
+    return np.asarray(images / np.float32(255) if images.dtype == np.uint8 else images, np.float32)
+
+
+def levels_of(images: Pictures) -> Levels:
+    """As they were recorded."""
+    return (images * np.float32(255)).round().astype(np.uint8)
 
 
 def difference(images: Pictures, backdrops: Pictures) -> NDArray[np.float32]:

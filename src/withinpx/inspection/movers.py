@@ -41,11 +41,6 @@ class Blob:
         area, size = max(1, round(self.area * by**2)), max(1, round(self.size * by))
         return Blob(self.frame, (x * by, y * by), box, area, self.colour, self.contrast, size)
 
-    def touches_border(self, width: int, height: int) -> bool:
-        """Is it cut off by the picture's border?"""
-        left, top, right, bottom = self.box
-        return left == 0 or top == 0 or right == width or bottom == height
-
 
 @dataclass(frozen=True)
 class Mover:

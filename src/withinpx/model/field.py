@@ -1,9 +1,10 @@
 """The maps of a batch of pictures that are alike but for some windows: what sparse execution computes with."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from withinpx.model.windows import Windows, cut_at
@@ -63,8 +64,35 @@ class Base:
 
     def cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         """What it shows in each window; what lies outside it is repeated from its border."""
+        even = self._in_the_middle(windows)
+        if not even.any():
+            return self._cut(windows)
+        middle_row, middle_column = self.rows[len(self.rows) // 2], self.columns[len(self.columns) // 2]
+        shown = self.values[:, :, middle_row, middle_column, None, None]
+        shown = shown.expand(len(windows), -1, windows.height, windows.width).contiguous()
+        if not even.all():
+            others = (~even).nonzero()[:, 0]
+            shown[others] = self._cut(windows.only(others))
+        return shown
+
+    def _cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         rows, columns = windows.within(self.size)
         return cut_at(self.values, self.rows[rows], self.columns[columns])
+
+    def _in_the_middle(self, windows: Windows) -> Bool[Tensor, " m"]:
+        """Which windows lie where all pixels are the same one, kept once."""
+        (top, bottom), (left, right) = self._middle
+        down = (windows.top >= top) & (windows.top + windows.height <= bottom)
+        return down & (windows.left >= left) & (windows.left + windows.width <= right)
+
+    @cached_property
+    def _middle(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """From where to where rows, and columns, are the same one; nowhere, if all are kept."""
+        ends = []
+        for lines in (self.rows, self.columns):
+            alike = (lines == lines[len(lines) // 2]).nonzero()[:, 0]
+            ends.append((int(alike[0]), int(alike[-1]) + 1 if len(alike) > 1 else 0))
+        return ends[0], ends[1]
 
 
 def _alike(length: int, reach: int, device: torch.device) -> Tensor:
@@ -100,6 +128,23 @@ class Field:
     def size(self) -> tuple[int, int]:
         """Height and width of the maps, px."""
         return self.base.size
+
+
+def shown_in(field: Field, windows: Windows) -> Float[Tensor, "m c h w"]:
+    """What each window's own picture shows in it; what lies outside is repeated from the base's border."""
+    shown = field.base.cut(windows).contiguous()
+    for patch in field.patches:
+        theirs = patch.windows
+        down, across = theirs.top - windows.top[:, None], theirs.left - windows.left[:, None]  # (m, p)
+        near = (windows.picture[:, None] == theirs.picture) & (down < windows.height) & (down > -theirs.height)
+        mine, other = (near & (across < windows.width) & (across > -theirs.width)).nonzero(as_tuple=True)
+        rows = torch.arange(windows.height, device=mine.device) - down[mine, other, None]  # of the patch
+        columns = torch.arange(windows.width, device=mine.device) - across[mine, other, None]
+        at_rows, at_columns = (rows >= 0) & (rows < theirs.height), (columns >= 0) & (columns < theirs.width)
+        pair, row, column = (at_rows[:, :, None] & at_columns[:, None, :]).nonzero(as_tuple=True)
+        there = patch.values[other[pair], :, rows[pair, row], columns[pair, column]]
+        shown[mine[pair], :, row, column] = there
+    return shown
 
 
 def spread_out(field: Field) -> Float[Tensor, "b c h w"]:

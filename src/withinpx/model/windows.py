@@ -1,17 +1,20 @@
 """Windows in a batch of maps: where a picture differs from the background, and what that touches."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
 Box = tuple[int, int, int, int]  # top, left, bottom, right; the last two not included
 MOST_SHAPES = 6  # windows of more different sizes than this are rounded up to coarser ones
 GRAIN = 8  # px
+TILE = 16  # px
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,15 @@ class Windows:
     def moved(self, by: int) -> "Windows":
         """Moved down and right by ``by`` px."""
         return Windows(self.picture, self.top + by, self.left + by, self.height, self.width)
+
+    def only(self, chosen: Int[Tensor, " k"]) -> "Windows":
+        """Some of them."""
+        return Windows(self.picture[chosen], self.top[chosen], self.left[chosen], self.height, self.width)
+
+    def of(self, pictures: Int[Tensor, " k"], each: int) -> "Windows":
+        """The same places in these pictures, ``each`` windows a picture in this order."""
+        picture = pictures.to(self.top.device).repeat_interleave(each)
+        return Windows(picture, self.top, self.left, self.height, self.width)
 
     def rows(self) -> Int[Tensor, "m h"]:
         """The rows of each window."""
@@ -82,7 +94,28 @@ def cut_pictures(images: Float[Tensor, "b c H W"], windows: Windows) -> Float[Te
 
 def boxes_of_change(changed: Bool[Tensor, "h w"]) -> list[Box]:
     """A box around each connected thing that changed in a picture."""
-    labels, _ = ndimage.label(changed.cpu().numpy(), structure=np.ones((3, 3)))
+    return [
+        (top + box[0], left + box[1], top + box[2], left + box[3])
+        for top, left, tile in _tiles_with_change(changed.cpu().numpy())
+        for box in _connected(tile)
+    ]
+
+
+def _tiles_with_change(changed: NDArray[np.bool_]) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
+    """Parts of a picture, with their corners, such that nothing connected reaches from one into another."""
+    height, width = changed.shape
+    tiles = np.zeros((-(-height // TILE), -(-width // TILE)), np.bool_)
+    whole, rest = width // TILE * TILE, width % TILE
+    rows = np.logical_or.reduceat(changed, np.arange(0, height, TILE), axis=0)
+    tiles[:, : whole // TILE] = rows[:, :whole].reshape(len(rows), -1, TILE).any(axis=2)
+    if rest:
+        tiles[:, -1] = rows[:, whole:].any(axis=1)
+    for top, left, bottom, right in _connected(tiles):
+        yield top * TILE, left * TILE, changed[top * TILE : bottom * TILE, left * TILE : right * TILE]
+
+
+def _connected(flags: NDArray[np.bool_]) -> list[Box]:
+    labels, _ = ndimage.label(flags, structure=np.ones((3, 3)))
     return [(rows.start, columns.start, rows.stop, columns.stop) for rows, columns in ndimage.find_objects(labels)]
 
 

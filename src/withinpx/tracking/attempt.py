@@ -15,6 +15,7 @@ from withinpx.certificate.assumptions import GATE_PX, check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
 from withinpx.certificate.observation import Observations, inside, picture_of, windows_around
 from withinpx.data.selection import Selection
+from withinpx.inspection.backdrop import levels_of
 from withinpx.inspection.inspection import Inspection
 from withinpx.inspection.movers import Mover
 from withinpx.model.autoencoder import Autoencoder, new_network
@@ -83,8 +84,8 @@ def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     trained = np.setdiff1d(everything, kept_out) if len(images) >= 2 * KEEP_OUT else everything
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1))
-    frames = frames_of(images[trained], backdrop.of(trained), backdrop, settings.device)
-    scene = Scene.of_movers(frames.images, frames.changed, frames.backgrounds, model)
+    frames = frames_of(levels_of(images[trained]), backdrop.of(trained), backdrop, settings.device)
+    scene = Scene.of_movers((frames.images / 255).contiguous(), frames.changed, frames.backgrounds.contiguous(), model)
     movers = inspection.movers[: plan.movers]
     present = torch.from_numpy(presence(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     engine = SparseEngine(model, scene, tolerance=0.1, present=present)
@@ -103,7 +104,7 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
     shift = tuple(Shift.everywhere(np.zeros(2)) for _ in range(plan.network.objects))
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
-    seen = bare.observe(job.inspection.images, backdrop.pictures)
+    seen = bare.observe(levels_of(job.inspection.images), backdrop.pictures)
     body = seen.body if job.recorded is None else job.recorded.bodies(seen) - seen.offset
     shift = fitted_shifts(seen, body, plan.network.background is BackgroundMode.PERSPECTIVE)
     certificate = certify(job, model, seen, kept_out, shift)

@@ -14,7 +14,7 @@ from withinpx.certificate.certificate import reasons
 from withinpx.data.reading import stream_clip
 from withinpx.data.selection import Frame, Selection
 from withinpx.errors import InputError
-from withinpx.inspection.backdrop import Pictures
+from withinpx.inspection.backdrop import Levels, Pictures, pictures_of
 from withinpx.inspection.camera import camera_path, nearby_backdrop
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.tracks import Tracks, TracksWriter
@@ -91,7 +91,7 @@ def chunks(detector: Detector, path: Path, losses: list[str] | None = None) -> I
         yield Chunk(tracks, reasons(seen, detector.certificate)[:, used], some)
 
 
-def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], Pictures, Pictures]]:
+def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], Levels, Pictures]]:
     """Chunks of frames with what lies behind their movers: frames, images, backdrops."""
     if not detector.moving_camera:
         while some := _next(frames):
@@ -107,7 +107,8 @@ def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[F
         while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
             some = waiting[:CHUNK]
             around = images_of([*before, *waiting[: CHUNK + CONTEXT]])
-            backdrops = nearby_backdrop(around, camera_path(around)).pictures
+            pictures = pictures_of(around)
+            backdrops = nearby_backdrop(pictures, camera_path(pictures)).pictures
             here = slice(len(before), len(before) + len(some))
             yield some, around[here], backdrops[here]
             before = [*before, *some][-CONTEXT:]
@@ -118,9 +119,9 @@ def _next(frames: Iterator[Frame]) -> list[Frame]:
     return list(islice(frames, CHUNK))
 
 
-def images_of(frames: list[Frame]) -> Pictures:
-    """As the network takes them: from 0 to 1."""
-    return np.stack([frame.pixels for frame in frames]).astype(np.float32) / np.float32(255)
+def images_of(frames: list[Frame]) -> Levels:
+    """All in one."""
+    return np.stack([frame.pixels for frame in frames])
 
 
 def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator[Frame]:
@@ -146,7 +147,7 @@ def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator
             )
 
 
-def check_scene(detector: Detector, images: Pictures, path: Path) -> None:
+def check_scene(detector: Detector, images: Levels, path: Path) -> None:
     """Is this the scene that the detector knows?"""
     share = float(np.median(detector.backdrop.changed(images).mean(axis=(1, 2))))
     if share > ANOTHER_SCENE:

@@ -19,7 +19,7 @@ from withinpx.certificate.observation import Frames, Observations, observe
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 from withinpx.files import read_json, write_atomically
-from withinpx.inspection.backdrop import Backdrop, Pictures
+from withinpx.inspection.backdrop import Backdrop, Levels, Pictures
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.tracking.shift import Shift, shifts_at
 from withinpx.tracking.tracks import Tracks
@@ -28,7 +28,7 @@ from withinpx.training.detector_folder import load_detector, save_detector
 BACKDROP = "backdrop.safetensors"
 BACKGROUND = "background.png"
 CERTIFICATE = "certificate.json"
-BATCH_PIXELS = 1_500_000  # of the frames that are looked at together
+BATCH_PIXELS = 2_500_000  # of the frames that are looked at together
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Detector:
         """Px of the network's pictures per px of the recording."""
         return self.selection.scale
 
-    def observe(self, images: Pictures, backdrops: Pictures) -> Observations:
+    def observe(self, images: Levels, backdrops: Pictures) -> Observations:
         """Look at frames (f, h, w, c); backdrops are one for all or one for each."""
         parts = []
         step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
@@ -80,14 +80,14 @@ class Detector:
         )
 
 
-def frames_of(images: Pictures, backdrops: Pictures, backdrop: Backdrop, device: torch.device) -> Frames:
+def frames_of(images: Levels, backdrops: Pictures, backdrop: Backdrop, device: torch.device) -> Frames:
     """Frames as the network takes them."""
     changed = torch.from_numpy(backdrop.changed(images, backdrops)).to(device)
     return Frames(_planes(images, device), _planes(backdrops, device), changed)
 
 
-def _planes(pictures: Pictures, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32)).to(device)
+def _planes(pictures: Levels | Pictures, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(pictures)).to(device).permute(0, 3, 1, 2)
 
 
 def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:

@@ -44,9 +44,10 @@ further from z than the bound, across and down, whatever part of the object the 
 <li>That is a theorem about what the network can see and draw (Longa &amp; Henriques, NeurIPS 2024, theorem 4.1), not
 a statistic of errors on other data. No label was used.</li>
 <li>The bound of a frame is the theorem's, plus what the heatmap shows elsewhere (leak), plus how far the drawn object
-lies from the one in the frame (residual); both are measured in that very frame.</li>
-<li>The positions x, y of the tracks are z moved by the calibrated shift to the middle of what is drawn. They usually
-lie much nearer; the promise is about z.</li>
+lies from the one in the frame (residual), plus how far the middle of its body lies from the middle of all that is drawn
+with it, such as its shadow (aside); all are measured in that very frame.</li>
+<li>The positions x, y of the tracks are z moved by the calibrated shift to the middle of the body. They usually lie
+much nearer; the promise is about z.</li>
 </ul>
 <div class="columns">
 <section><h3>What it rests on</h3><ul>

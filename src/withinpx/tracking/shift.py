@@ -11,6 +11,7 @@ from withinpx.certificate.observation import Observations
 Points = NDArray[np.float64]  # (..., 2), (x, y)
 
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)  # px that a varying shift is averaged over
+PLAINLY = 0.95  # of a constant's error: a shift that varies must do better than this
 FEWEST = 12  # places, for a shift that varies
 
 
@@ -42,7 +43,7 @@ def fitted_shift(places: Points, steps: Points, varies: bool) -> Shift:
     errors = {reach: _error_of_others(places, steps, reach) for reach in REACHES}
     best = min(REACHES, key=errors.__getitem__)
     unvarying = float(np.abs(steps - constant.steps).mean())
-    return Shift(places, steps, best) if errors[best] < unvarying else constant
+    return Shift(places, steps, best) if errors[best] < PLAINLY * unvarying else constant
 
 
 def fitted_shifts(seen: Observations, body: Points, varies: bool) -> tuple[Shift, ...]:

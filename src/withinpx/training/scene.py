@@ -55,9 +55,7 @@ class Scene:
         """The backgrounds are known, and the encoder sees what differs from them alone (``movers_only``)."""
         seen = movers_only(images, changed)
         images = torch.where(changed.unsqueeze(1), images, backgrounds)
-        size = (images.shape[-2], images.shape[-1])
-        blank = Base.even(size, images.shape[1], model.config.encoder_rf // 2, images)
-        return cls._of(images, changed, backgrounds, model, seen=seen, blank=blank)
+        return cls._of(images, changed, backgrounds, model, seen=seen, blank=nothing_seen(model, images))
 
     @classmethod
     def _of(
@@ -114,6 +112,12 @@ class Scene:
 
     def _behind(self, windows: Windows) -> Tensor:
         return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else cut_pictures(self.backgrounds, windows)
+
+
+def nothing_seen(model: Autoencoder, like: Tensor) -> Base:
+    """What an encoder of movers alone sees where nothing changed."""
+    config = model.config
+    return Base.even((config.height, config.width), config.colours, config.encoder_rf // 2, like)
 
 
 def movers_only(images: Float[Tensor, "b c h w"], changed: Bool[Tensor, "b h w"]) -> Float[Tensor, "b c h w"]:
