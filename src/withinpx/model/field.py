@@ -1,13 +1,53 @@
 """The maps of a batch of pictures that are alike but for some windows: what sparse execution computes with."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from withinpx.model.windows import Windows, cut_at
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The rows of a map, or its columns, of which those that are alike are kept once."""
+
+    kept: Int[Tensor, " l"]  # which kept line each line is
+    counts: Float[Tensor, " k"]  # how many lines each kept one stands for
+    centres: Float[Tensor, " k"]  # their mean centre, px
+    alike: tuple[int, int]  # from which line to which they are all the same one; 0, 0 if every one is kept
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
+@cache
+def lines(length: int, reach: int | None, margin: int, device: torch.device) -> Lines:
+    """All those further than ``reach`` from both ends are alike; the margin at both ends is then left out.
+
+    With no reach every line is kept. Made once: asking a GPU for a number in the middle of a step would make it wait.
+    """
+    if reach is None or length <= 2 * reach + 1:
+        places, size = list(range(length)), length
+    else:
+        places = [*range(reach), *[reach] * (length - 2 * reach), *range(reach + 1, 2 * reach + 1)]
+        size = 2 * reach + 1
+    places = places[margin : length - margin]
+    counts, sums = [0] * size, [0.0] * size
+    for line, place in enumerate(places):
+        counts[place] += 1
+        sums[place] += line + 0.5
+    same = [line for line, place in enumerate(places) if counts[place] > 1]
+    alike = (same[0], same[-1] + 1) if same else (0, 0)
+    means = [total / max(count, 1) for total, count in zip(sums, counts, strict=True)]
+    return Lines(
+        torch.tensor(places, device=device),
+        torch.tensor(counts, dtype=torch.float64, device=device),
+        torch.tensor(means, dtype=torch.float64, device=device),
+        alike,
+    )
 
 
 @dataclass(frozen=True)
@@ -15,92 +55,78 @@ class Base:
     """One map for all pictures. Rows and columns that are alike are kept once: what is even costs nothing."""
 
     values: Float[Tensor, "1 c h w"]  # what is kept
-    rows: Int[Tensor, " H"]  # which kept row each row is
-    columns: Int[Tensor, " W"]
+    reach: int | None  # px from the border beyond which it is even; None if it is not
+    margin: int = 0  # px at the border that are kept but no longer shown
+    length: tuple[int, int] = (0, 0)  # height and width with the margin, px
 
     @classmethod
     def whole(cls, maps: Float[Tensor, "1 c h w"]) -> "Base":
         """Every row and column kept."""
-        height, width = maps.shape[-2:]
-        return cls(maps, torch.arange(height, device=maps.device), torch.arange(width, device=maps.device))
+        return cls(maps, None, 0, (maps.shape[-2], maps.shape[-1]))
 
     @classmethod
     def even(cls, size: tuple[int, int], channels: int, reach: int, like: Tensor) -> "Base":
         """Zero everywhere. A CNN of this reach makes of it maps that differ only that near the border."""
-        rows, columns = (_alike(length, reach, like.device) for length in size)
-        kept = (int(rows[-1]) + 1, int(columns[-1]) + 1)
-        return cls(like.new_zeros(1, channels, *kept), rows, columns)
+        kept = (len(lines(length, reach, 0, like.device).counts) for length in size)
+        return cls(like.new_zeros(1, channels, *kept), reach, 0, size)
+
+    @property
+    def rows(self) -> Lines:
+        """Which kept row each row is."""
+        return lines(self.length[0], self.reach, self.margin, self.values.device)
+
+    @property
+    def columns(self) -> Lines:
+        """Which kept column each column is."""
+        return lines(self.length[1], self.reach, self.margin, self.values.device)
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the map, px."""
-        return len(self.rows), len(self.columns)
+        return self.length[0] - 2 * self.margin, self.length[1] - 2 * self.margin
 
     def holding(self, values: Float[Tensor, "1 c h w"]) -> "Base":
         """A map of the same rows and columns."""
-        return Base(values, self.rows, self.columns)
+        return Base(values, self.reach, self.margin, self.length)
 
     def inner(self, margin: int) -> "Base":
         """Without its margin."""
-        if not margin:
-            return self
-        return Base(self.values, self.rows[margin:-margin], self.columns[margin:-margin])
+        return Base(self.values, self.reach, self.margin + margin, self.length)
 
     def spread(self) -> Float[Tensor, "1 c H W"]:
         """Every row and column."""
-        return self.values[:, :, self.rows][..., self.columns]
+        return self.values[:, :, self.rows.kept][..., self.columns.kept]
 
     def counts(self) -> Float[Tensor, "h w"]:
         """How many pixels of the map each one kept stands for."""
-        height, width = self.values.shape[-2:]
-        rows, columns = torch.bincount(self.rows, minlength=height), torch.bincount(self.columns, minlength=width)
-        return (rows[:, None] * columns).to(self.values.dtype)
+        return (self.rows.counts[:, None] * self.columns.counts).to(self.values.dtype)
 
     def mean(self, values: Float[Tensor, "1 c h w"]) -> Float[Tensor, " c"]:
         """Over the whole map, of values kept like its own."""
-        if values[0, 0].numel() == len(self.rows) * len(self.columns):
+        height, width = self.size
+        if values[0, 0].numel() == height * width:
             return values.mean(dim=(0, -2, -1))
-        return (values[0] * self.counts()).sum(dim=(-2, -1)) / (len(self.rows) * len(self.columns))
+        return (values[0] * self.counts()).sum(dim=(-2, -1)) / (height * width)
 
     def cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         """What it shows in each window; what lies outside it is repeated from its border."""
-        even = self._in_the_middle(windows)
-        if not even.any():
+        (top, bottom), (left, right) = self.rows.alike, self.columns.alike
+        if windows.on_gpu or bottom - top < windows.height or right - left < windows.width:
             return self._cut(windows)
-        middle_row, middle_column = self.rows[len(self.rows) // 2], self.columns[len(self.columns) // 2]
-        shown = self.values[:, :, middle_row, middle_column, None, None]
+        middle = windows.lie_within(top, left, bottom, right)
+        if not middle.any():
+            return self._cut(windows)
+        row, column = self.rows.kept[top], self.columns.kept[left]
+        shown = self.values[:, :, row, column, None, None]
         shown = shown.expand(len(windows), -1, windows.height, windows.width).contiguous()
-        if not even.all():
-            others = (~even).nonzero()[:, 0]
+        if not middle.all():
+            others = (~middle).nonzero()[:, 0]
             shown[others] = self._cut(windows.only(others))
         return shown
 
     def _cut(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         rows, columns = windows.within(self.size)
-        return cut_at(self.values, self.rows[rows], self.columns[columns])
-
-    def _in_the_middle(self, windows: Windows) -> Bool[Tensor, " m"]:
-        """Which windows lie where all pixels are the same one, kept once."""
-        (top, bottom), (left, right) = self._middle
-        down = (windows.top >= top) & (windows.top + windows.height <= bottom)
-        return down & (windows.left >= left) & (windows.left + windows.width <= right)
-
-    @cached_property
-    def _middle(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """From where to where rows, and columns, are the same one; nowhere, if all are kept."""
-        ends = []
-        for lines in (self.rows, self.columns):
-            alike = (lines == lines[len(lines) // 2]).nonzero()[:, 0]
-            ends.append((int(alike[0]), int(alike[-1]) + 1 if len(alike) > 1 else 0))
-        return ends[0], ends[1]
-
-
-def _alike(length: int, reach: int, device: torch.device) -> Tensor:
-    """Which kept line each line is, if all those further than ``reach`` from both ends are alike."""
-    if length <= 2 * reach + 1:
-        return torch.arange(length, device=device)
-    middle = torch.full((length - 2 * reach,), reach, device=device)
-    return torch.cat([torch.arange(reach, device=device), middle, torch.arange(reach, device=device) + reach + 1])
+        return cut_at(self.values, self.rows.kept[rows], self.columns.kept[columns])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ Windows of one picture must stay apart until the last layer: join those closer t
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from withinpx.model.autoencoder import Autoencoder
@@ -54,7 +54,7 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
 def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor, "b n 2"], Float[Tensor, "b n"]]:
     """Eq. 5 over the whole map, from the background's sums and the windows; and the logarithm of its denominator."""
     base = heatmaps.base.holding(heatmaps.base.values / temperature)
-    counts, (y, x) = base.counts(), (_mean_places(lines, base.values) for lines in (base.rows, base.columns))
+    counts, (y, x) = base.counts(), (lines.centres.to(base.values.dtype) for lines in (base.rows, base.columns))
     shared = (base.values + counts.log()).flatten(start_dim=-2)  # minus infinity for what is kept but not in the map
     everywhere = shared.logsumexp(dim=-1)  # (1, n)
     weights = shared.softmax(dim=-1).view_as(base.values)
@@ -79,14 +79,6 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
 
 def _exp(values: Tensor) -> Tensor:
     return torch.exp(values.clamp(min=faintest_exponent(values.dtype)))
-
-
-def _mean_places(lines: Int[Tensor, " l"], like: Tensor) -> Float[Tensor, " k"]:
-    """The mean centre, px, of the lines that each kept line stands for."""
-    centres = torch.arange(len(lines), device=lines.device, dtype=like.dtype) + 0.5
-    kept = int(lines.max()) + 1
-    sums = centres.new_zeros(kept).index_add(0, lines, centres)
-    return sums / torch.bincount(lines, minlength=kept).clamp(min=1)
 
 
 def sparse_draw(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
@@ -47,6 +47,16 @@ class Windows:
         picture = pictures.to(self.top.device).repeat_interleave(each)
         return Windows(picture, self.top, self.left, self.height, self.width)
 
+    @property
+    def on_gpu(self) -> bool:
+        """Are they where a question about their places would make the GPU wait?"""
+        return self.top.device.type != "cpu"
+
+    def lie_within(self, top: int, left: int, bottom: int, right: int) -> Bool[Tensor, " m"]:
+        """Which of them lie in this box as a whole."""
+        down = (self.top >= top) & (self.top + self.height <= bottom)
+        return down & (self.left >= left) & (self.left + self.width <= right)
+
     def rows(self) -> Int[Tensor, "m h"]:
         """The rows of each window."""
         return self.top[:, None] + torch.arange(self.height, device=self.top.device)
@@ -56,12 +66,12 @@ class Windows:
         return self.left[:, None] + torch.arange(self.width, device=self.left.device)
 
     def inside(self, size: tuple[int, int]) -> Bool[Tensor, "m 1 h w"] | None:
-        """Which of their pixels lie in a picture of this size; None if all do, which saves the asking."""
+        """Which of their pixels lie in a picture of this size; None if all do, which saves the multiplying."""
         height, width = size
+        if not self.on_gpu and self.lie_within(0, 0, height, width).all():
+            return None
         rows, columns = self.rows(), self.columns()
         in_rows, in_columns = (rows >= 0) & (rows < height), (columns >= 0) & (columns < width)
-        if in_rows.all() and in_columns.all():
-            return None
         return (in_rows[:, :, None] & in_columns[:, None, :]).unsqueeze(1)
 
     def within(self, size: tuple[int, int]) -> tuple[Int[Tensor, "m h 1"], Int[Tensor, "m 1 w"]]:
@@ -86,7 +96,7 @@ def cut_at(
     return F.embedding(index, pixels).permute(0, 3, 1, 2)  # its gradient is the fastest scatter there is
 
 
-def cut_pictures(images: Float[Tensor, "b c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
+def cut_pictures(images: Shaped[Tensor, "b c H W"], windows: Windows) -> Shaped[Tensor, "m c h w"]:
     """What each window's own picture shows in it. No gradient flows back."""
     rows, columns = windows.within((images.shape[-2], images.shape[-1]))
     return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows, columns].permute(0, 3, 1, 2)
