@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import torch
 
 from withinpx import __version__
 from withinpx.experiments.plots import RUNS, TRUTH, bound_box, figure
-from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train
+from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train, train_together
 from withinpx.experiments.table import RunTable
 from withinpx.files import folder_for, write_json
 from withinpx.training.fit import FitSettings
@@ -33,9 +33,11 @@ def run_central(
     recipe = replace(recipe, stop_when_learned=False)
     table = RunTable(folder_for(folder) / "runs.csv", KEY)
     for setting in SETTINGS:
-        for run in (replace(setting, seed=seed, recipe=recipe) for seed in range(seeds)):
-            if _key(run, settings) not in table:
-                row = _train_and_evaluate(run, settings)
+        runs = [replace(setting, seed=seed, recipe=recipe) for seed in range(seeds)]
+        missing = [run for run in runs if _key(run, settings) not in table]
+        at_once = len(missing) if settings.together else 1
+        for first in range(0, len(missing), max(1, at_once)):
+            for row in _train_and_evaluate(missing[first : first + at_once], settings):
                 table.add(row)
                 report(", ".join(f"{name} {value}" for name, value in row.items()))
     summaries = summarise(table)
@@ -105,16 +107,21 @@ def _key(run: SquaresRun, settings: FitSettings) -> dict[str, Any]:
     return {
         **{column: getattr(run, column) for column in SETTING_COLUMNS},
         "recipe": run.recipe.name,
-        "precision": "bfloat16" if settings.bfloat16 else "float32",
+        "precision": settings.precision,
         "epochs": run.recipe.epochs,
         "seed": run.seed,
     }
 
 
-def _train_and_evaluate(run: SquaresRun, settings: FitSettings) -> dict[str, Any]:
+def _train_and_evaluate(runs: list[SquaresRun], settings: FitSettings) -> Iterator[dict[str, Any]]:
     started = time.monotonic()
-    model = train(run, settings)
-    found: Evaluation = evaluate(model, run)
+    models = train_together(runs, settings) if settings.together else [train(run, settings) for run in runs]
+    seconds = (time.monotonic() - started) / len(runs)
+    for run, model in zip(runs, models, strict=True):
+        yield _row(run, evaluate(model, run), settings, seconds)
+
+
+def _row(run: SquaresRun, found: Evaluation, settings: FitSettings, seconds: float) -> dict[str, Any]:
     return {
         **_key(run, settings),
         "reconstruction_accuracy": round(found.reconstruction_accuracy, 6),
@@ -126,7 +133,7 @@ def _train_and_evaluate(run: SquaresRun, settings: FitSettings) -> dict[str, Any
         "shift_y": round(found.shift[1], 4),
         "calibrated_error": round(found.calibrated_error, 4),
         "leakage": round(found.leakage, 6),
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(seconds, 1),
         "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),
         "version": __version__,
         "date": datetime.now(UTC).date().isoformat(),

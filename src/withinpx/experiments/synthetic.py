@@ -1,5 +1,6 @@
 """Section 5.1 and appendix C.1: train on squares, and see how far off the positions are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, Si
 from withinpx.training.accuracy import is_accepted, reconstruction_accuracy
 from withinpx.training.fit import FitSettings, fit
 from withinpx.training.recipe import PAPER, Recipe
+from withinpx.training.together import fit_together
 
 N_SIGMA = 4.0  # the paper's runs all lie within four standard deviations (sec. 5.1)
 EVALUATION_BATCH = 128
@@ -84,6 +86,14 @@ def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
     """A new network from the run's seed, trained."""
     model = new_network(run.network, run.seed)
     return fit(model, torch.from_numpy(run.data.train().images), run.recipe, run.seed, settings)
+
+
+def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> list[Autoencoder]:
+    """Runs that differ by their seeds alone, trained at once; each as ``train`` would."""
+    first = runs[0]
+    models = [new_network(run.network, run.seed) for run in runs]
+    images = torch.from_numpy(first.data.train().images)
+    return fit_together(models, images, first.recipe, [run.seed for run in runs], settings)
 
 
 @torch.no_grad()

@@ -119,10 +119,10 @@ class SparseEngine:
 def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> Engine:
     """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
     tolerance = half_contrast(images)
-    if not dense and images.device.type == "cpu" and model.config.background is not BackgroundMode.NEARBY:
+    if not dense and model.config.background is not BackgroundMode.NEARBY:
         noise = noise_level(images)
         if noise < tolerance:  # or nothing stands out from a background that is not static
             scene = Scene.of(images, model, noise)
-            if scene.share <= SPARSE_SHARE:
+            if scene.share <= SPARSE_SHARE and (images.device.type == "cpu" or scene.one_each):
                 return SparseEngine(model, scene, tolerance)
     return DenseEngine(model, images, tolerance)

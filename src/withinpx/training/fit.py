@@ -34,10 +34,18 @@ class FitSettings:
     device: torch.device = CPU
     fast: bool = False  # on CUDA: compiled CNNs, the whole step captured as one graph
     bfloat16: bool = False  # with fast: convolutions in bfloat16; positions and loss stay float32
+    together: bool = False  # seeds that share shapes at once (training/together.py)
     dense: bool = False  # compute everywhere, even where nothing changes; equal but for rounding, and slower
     folder: Path | None = None  # for the log and the checkpoints
     checkpoint_every_s: float = 20.0
     watchers: tuple[Watcher, ...] = ()
+
+    @property
+    def precision(self) -> str:
+        """What convolutions are computed in: on CUDA, TensorFloat-32 unless bfloat16 is asked for."""
+        if self.bfloat16:
+            return "bfloat16"
+        return "tf32" if self.together and self.device.type == "cuda" else "float32"
 
 
 DEFAULTS = FitSettings()

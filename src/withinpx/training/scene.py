@@ -35,6 +35,7 @@ class Scene:
     blank: Base  # what the encoder sees where nothing changed
     changes: list[Change]
     share: float  # of the pixels that the encoder has to compute
+    one_each: bool = False  # has every picture one change, all of one size, in the order of the pictures?
 
     @classmethod
     def of(cls, images: Float[Tensor, "b c h w"], model: Autoencoder, noise: float = 0.0) -> "Scene":
@@ -68,10 +69,18 @@ class Scene:
         changes = [
             Change(each, cut_pictures(images, each), cut_pictures(seen, each.grown(around))) for each in all_windows
         ]
-        return cls(images, backgrounds, blank, changes, touched / images[:, 0].numel())
+        order = torch.arange(len(images), device=images.device)
+        one_each = len(changes) == 1 and torch.equal(changes[0].windows.picture, order)
+        return cls(images, backgrounds, blank, changes, touched / images[:, 0].numel(), one_each)
 
     def only(self, chosen: Tensor) -> "Scene":
         """The pictures of a batch."""
+        backgrounds = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[chosen]
+        if self.one_each:  # nothing to look for: a GPU need not wait for an answer
+            change, places = self.changes[0], torch.arange(len(chosen), device=chosen.device)
+            windows = change.windows.only(chosen).of(places, 1)
+            fewer = [Change(windows, change.shown[chosen], change.around[chosen])]
+            return Scene(self.images[chosen], backgrounds, self.blank, fewer, self.share, one_each=True)
         place = torch.full((len(self.images),), -1, device=chosen.device)
         place[chosen] = torch.arange(len(chosen), device=chosen.device)
         changes = []
@@ -79,9 +88,8 @@ class Scene:
             windows, there = change.windows, place[change.windows.picture]
             kept = (there >= 0).nonzero()[:, 0]
             if len(kept):
-                fewer = Windows(there[kept], windows.top[kept], windows.left[kept], windows.height, windows.width)
-                changes.append(Change(fewer, change.shown[kept], change.around[kept]))
-        backgrounds = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[chosen]
+                these = Windows(there[kept], windows.top[kept], windows.left[kept], windows.height, windows.width)
+                changes.append(Change(these, change.shown[kept], change.around[kept]))
         return Scene(self.images[chosen], backgrounds, self.blank, changes, self.share)
 
     def heatmaps(self, model: Autoencoder) -> Field:

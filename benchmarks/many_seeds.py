@@ -1,0 +1,121 @@
+"""Twenty seeds of one setting at once against one by one: seconds per step and seed, memory, and equality.
+
+    python benchmarks/many_seeds.py
+
+On a CUDA device; dense eager is the step anyone would write, of one network, in PyTorch's default precision there.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import tyro
+
+from withinpx.experiments.synthetic import SquaresRun
+from withinpx.model.autoencoder import Autoencoder, new_network
+from withinpx.training.engine import DenseEngine, Engine
+from withinpx.training.fit import FitSettings, adam, placed
+from withinpx.training.recipe import PAPER
+from withinpx.training.step import plain_step
+from withinpx.training.together import AtOnce, engines_for
+
+SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
+BATCH = 128
+
+
+def milliseconds(step: Callable[[], object], times: int, device: torch.device) -> float:
+    """The median of several groups of steps, after some to warm up."""
+
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    for _ in range(8):
+        step()
+    taken = []
+    for _ in range(5):
+        wait()
+        started = time.perf_counter()
+        for _ in range(times):
+            step()
+        wait()
+        taken.append((time.perf_counter() - started) / times)
+    return 1000 * statistics.median(taken)
+
+
+def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
+    """The most memory that tensors took during a step, in MB; nothing is known of a CPU's."""
+    if device.type != "cuda":
+        return float("nan")
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_allocated() - before) / 1e6
+
+
+def steps_of(
+    engines: Sequence[Engine], device: torch.device
+) -> list[Callable[[torch.Tensor], tuple[torch.Tensor, ...]]]:
+    """One plain step per network."""
+    plain = [plain_step(engine, adam(engine.model, PAPER, device)) for engine in engines]
+    return [lambda chosen, each=each: each(chosen, chosen) for each in plain]  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class ManySeeds:
+    """Seeds together against one by one."""
+
+    seeds: int = 20
+    device: str = "cuda"
+
+    def run(self) -> None:
+        """Print one line per setting."""
+        device = torch.device(self.device)
+        print("encoder RF, decoder RF, object | dense eager, ms | sparse alone, ms | together, ms per seed | ", end="")
+        print("dense / together | peak MB dense, sparse | largest difference of the losses of 10 steps, relative")
+        for sizes in SETTINGS:
+            self._setting(SquaresRun(*sizes), device)
+
+    def _setting(self, run: SquaresRun, device: torch.device) -> None:
+        images = torch.from_numpy(run.data.train().images)
+        count = len(images)
+
+        def models(seeds: int) -> list[Autoencoder]:
+            return [new_network(run.network, seed).to(device).train() for seed in range(seeds)]
+
+        def order(step: int) -> torch.Tensor:
+            shuffled = [
+                torch.randperm(count, generator=torch.Generator().manual_seed(1000 * step + seed))
+                for seed in range(self.seeds)
+            ]
+            return torch.stack(shuffled)[:, :BATCH].to(device)
+
+        first, shown = placed(models(1)[0], images, device)
+        dense = steps_of([DenseEngine(first, shown)], device)[0]
+        settings = FitSettings(device)
+        alone = steps_of(engines_for(models(1), images, settings), device)[0]
+        together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device), device)
+        again = steps_of(engines_for(models(self.seeds), images, settings), device)
+        worst = 0.0
+        for number in range(10):
+            chosen = order(number)
+            losses = together(chosen)[0]
+            one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
+            worst = max(worst, float(((losses - one_by_one).abs() / one_by_one).max()))
+        fixed = order(0)
+        memory = peak_mb(device, lambda: dense(fixed[0])), peak_mb(device, lambda: alone(fixed[0]))
+        slow = milliseconds(lambda: dense(fixed[0]), 10, device)
+        single = milliseconds(lambda: alone(fixed[0]), 10, device)
+        fast = milliseconds(lambda: together(fixed), 10, device) / self.seeds
+        sizes = f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size}"
+        print(f"{sizes} | {slow:.2f} | {single:.2f} | {fast:.3f} | {slow / fast:.1f} | ", end="")
+        print(f"{memory[0]:.0f}, {memory[1]:.0f} | {worst:.1e}", flush=True)
+
+
+if __name__ == "__main__":
+    tyro.cli(ManySeeds, description=__doc__).run()
