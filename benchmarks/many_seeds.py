@@ -60,7 +60,7 @@ def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
 
 def steps_of(
     engines: Sequence[Engine], device: torch.device
-) -> list[Callable[[torch.Tensor], tuple[torch.Tensor, ...]]]:
+) -> list[Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]]:
     """One plain step per network."""
     plain = [plain_step(engine, adam(engine.model, PAPER, device)) for engine in engines]
     return [lambda chosen, each=each: each(chosen, chosen) for each in plain]  # type: ignore[misc]

@@ -3,3 +3,7 @@
 
 class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line; the command line exits with status 2."""
+
+
+class BrokenTrainingError(InputError):
+    """The loss became no number: another seed may do better."""

@@ -16,11 +16,13 @@ from tests.tracked_clip import COMMAND, FRAMES, HEIGHT, WIDTH, TrackedClip, smal
 from withinpx.certificate.certificate import Certificate
 from withinpx.cli import main
 from withinpx.data.stage import Ground, Stage
-from withinpx.errors import InputError
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments.truth import compare
+from withinpx.tracking.attempt import Attempt, Job
 from withinpx.tracking.detector import load_clip_detector
 from withinpx.tracking.masks import masks_of
 from withinpx.tracking.tracks import Tracks, read_tracks
+from withinpx.training.fit import FitSettings
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -212,3 +214,18 @@ def test_a_wrong_number_of_objects_is_said(
     out = tmp_path / "out"
     assert words in refusal(capsys, "track", tracked.pictures, "--out", out, "--objects", objects)
     assert not out.exists()
+
+
+def test_broken_trainings_are_tried_again_and_then_given_up(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def breaks(job: Job, seed: int, settings: FitSettings) -> Attempt:
+        tried.append(seed)
+        raise BrokenTrainingError("Training broke in epoch 3: the loss is nan.")
+
+    monkeypatch.setattr("withinpx.tracking.track.attempt", breaks)
+    said = refusal(capsys, "track", tracked.pictures, "--out", tmp_path / "out", "--seed", "5")
+    assert "Training broke" in said
+    assert tried == [5, 6, 7]

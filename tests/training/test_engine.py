@@ -86,3 +86,17 @@ def test_the_sparse_engine_is_chosen_only_where_it_pays_and_dense_can_be_asked_f
         NetworkConfig(40, 40, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=BackgroundMode.NEARBY)
     )
     assert isinstance(choose_engine(nearby, images), DenseEngine)
+
+
+def test_a_centre_where_nothing_changed_teaches_nothing() -> None:
+    _, sparse = engines(BackgroundMode.POSITIONAL)
+    chosen = torch.tensor([5, 80, 3])
+    known = torch.tensor([[[8.0, 8.0]], [[9.5, 14.0]], [[12.0, 6.0]]], dtype=torch.float64)
+    off = known.clone()
+    off[1] = 1e3  # far from every window
+    missing = known.clone()
+    missing[1] = torch.nan
+    lost, unknown = (sparse.look(chosen, centres, 0.5) for centres in (off, missing))
+    assert lost.item() == unknown.item()
+    lost.backward()
+    assert all(each.grad.isfinite().all() for each in sparse.model.encoder.parameters() if each.grad is not None)

@@ -100,10 +100,13 @@ class Observations:
 
 
 @torch.no_grad()
-def observe(model: Autoencoder, frames: Frames, unused: tuple[int, ...] = ()) -> Observations:
-    """Look at a batch of frames; heatmaps that are not in use are never there."""
+def observe(
+    model: Autoencoder, frames: Frames, unused: tuple[int, ...] = (), heatmaps: Field | None = None
+) -> Observations:
+    """Look at a batch of frames; heatmaps that are not in use are never there. Somebody else may have made them."""
     changes = frames.changes(2 * (model.config.encoder_rf // 2))
-    heatmaps = heatmaps_of(model, frames, changes)
+    if heatmaps is None:
+        heatmaps = heatmaps_of(model, frames, changes)
     positions, log_mass = sparse_softargmax(heatmaps, model.config.temperature)
     present = torch.ones(positions.shape[:2], dtype=torch.bool, device=positions.device)
     present[:, list(unused)] = False

@@ -8,7 +8,7 @@ from rich.console import Console
 from tyro.conf import subcommand
 
 from withinpx import __version__
-from withinpx.cli.clips import DemoCommand, DetectCommand, EditCommand, InspectCommand, TrackCommand
+from withinpx.cli.clips import DemoCommand, DetectCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.squares import EvaluateCommand, FitCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
@@ -19,6 +19,7 @@ Command = (
     | Annotated[InspectCommand, subcommand("inspect")]
     | Annotated[DetectCommand, subcommand("detect")]
     | Annotated[EditCommand, subcommand("edit")]
+    | Annotated[ExportCommand, subcommand("export")]
     | Annotated[BoundCommand, subcommand("bound")]
     | Annotated[DesignCommand, subcommand("design")]
     | Annotated[FitCommand, subcommand("fit")]

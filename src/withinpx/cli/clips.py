@@ -11,6 +11,7 @@ from withinpx.errors import InputError
 
 if TYPE_CHECKING:
     from withinpx.data.selection import Selection
+    from withinpx.tracking.detector import Detector, Encoder
     from withinpx.tracking.plan import Wishes
     from withinpx.tracking.track import Tracked
 
@@ -163,6 +164,8 @@ class DetectCommand:
     """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
     device: Device = "auto"
     """Where to compute."""
+    backend: Literal["torch", "onnx"] = "torch"
+    """`onnx` runs the encoder with onnxruntime, over the whole frame."""
 
     def run(self) -> None:
         """Stream, look, write."""
@@ -180,10 +183,13 @@ class DetectCommand:
         asked = Selection(self.start, self.end, self.every)
         detector = replace(loaded, model=loaded.model.to(choose_device(self.device)), selection=footage(loaded, asked))
         check_first_frames(detector, self.clip)
+        encoder = self._encoder(detector)
         lost: list[str] = []
         out = new_folder(self.out)
         with Counter("frames") as counter:
-            tracks, why = detect(detector, self.clip, out, overlay=self.overlay, progress=counter, losses=lost)
+            tracks, why = detect(
+                detector, self.clip, out, overlay=self.overlay, progress=counter, losses=lost, encoder=encoder
+            )
         _tell_losses(tuple(lost), self.clip)
         if self.export:
             table = read_tracks(self.out / TRACKS, *detector.recording)
@@ -192,6 +198,38 @@ class DetectCommand:
         share = float(tracks.certified.mean()) if tracks.certified.size else 0.0
         print(f"{share:.0%} of the positions are certified" + (f"; refused: {', '.join(refused)}" if refused else ""))
         print(f"See {self.out / TRACKS}")
+
+    def _encoder(self, detector: "Detector") -> "Encoder | None":
+        from withinpx.tracking.onnx_file import OnnxHeatmaps  # noqa: PLC0415
+
+        return OnnxHeatmaps(detector) if self.backend == "onnx" else None
+
+
+@dataclass(frozen=True)
+class ExportCommand:
+    """Write a detector as one file for programs without PyTorch: frames in, positions out."""
+
+    detector: Positional[Path]
+    """What `withinpx track` made."""
+    onnx: bool = False
+    """As ONNX."""
+    out: Path | None = None
+    """The file to write; detector.onnx in the detector's folder when not given."""
+
+    def run(self) -> None:
+        """Write it."""
+        from withinpx.tracking.detector import load_clip_detector  # noqa: PLC0415
+        from withinpx.tracking.onnx_file import NAME, write_onnx  # noqa: PLC0415
+
+        if not self.onnx:
+            raise InputError("Say as what the detector is to be written: --onnx.")
+        path = self.out or self.detector / NAME
+        if path.exists():
+            raise InputError(f"{path} exists already: name another file with --out, nothing was overwritten.")
+        detector, _ = load_clip_detector(self.detector)
+        print(f"Wrote {write_onnx(path, detector)}: ", end="")
+        width, height = detector.recording
+        print(f"`frames` ({width}x{height} px, eight bits) in, `positions`, `raw` and `heatmaps` out")
 
 
 @dataclass(frozen=True)

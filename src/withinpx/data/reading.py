@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Full, Queue
+from threading import Event, Thread
 
 import numpy as np
 
@@ -30,6 +32,43 @@ def stream_clip(path: Path, selection: Selection = EVERYTHING, losses: list[str]
     from withinpx.data.video import stream_video  # noqa: PLC0415
 
     yield from stream_video(path, selection, losses)
+
+
+def ahead(frames: Iterator[Frame], most: int) -> Iterator[Frame]:
+    """The same frames, decoded by a second thread while the first looks at earlier ones; at most so many wait."""
+    waiting: Queue[Frame | BaseException | None] = Queue(most)
+    stopped = Event()
+
+    def decode() -> None:
+        last: BaseException | None = None
+        try:
+            for frame in frames:
+                while not stopped.is_set():
+                    try:
+                        waiting.put(frame, timeout=0.1)
+                        break
+                    except Full:
+                        continue
+                if stopped.is_set():
+                    return
+        except BaseException as error:
+            last = error
+        while not stopped.is_set():
+            try:
+                return waiting.put(last, timeout=0.1)
+            except Full:
+                continue
+
+    thread = Thread(target=decode, daemon=True)
+    thread.start()
+    try:
+        while (frame := waiting.get()) is not None:
+            if isinstance(frame, BaseException):
+                raise frame
+            yield frame
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def sample_clip(path: Path, selection: Selection, most: int) -> Clip:

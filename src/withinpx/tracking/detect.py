@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.certificate import reasons
-from withinpx.data.reading import stream_clip
+from withinpx.data.reading import ahead, stream_clip
 from withinpx.data.selection import Frame, Selection
 from withinpx.errors import InputError
 from withinpx.inspection.backdrop import Levels, Pictures, pictures_of
 from withinpx.inspection.camera import camera_path, nearby_backdrop
-from withinpx.tracking.detector import Detector
+from withinpx.tracking.detector import Detector, Encoder
 from withinpx.tracking.tracks import Tracks, TracksWriter
 
 TRACKS = "tracks.csv"
@@ -45,6 +45,7 @@ def detect(
     overlay: bool = True,
     progress: Progress | None = None,
     losses: list[str] | None = None,
+    encoder: Encoder | None = None,
 ) -> tuple[Tracks, NDArray[np.str_]]:
     """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample."""
     kept: list[Chunk] = []
@@ -52,7 +53,7 @@ def detect(
     with ExitStack() as stack:
         table = stack.enter_context(TracksWriter(folder / TRACKS))
         video = stack.enter_context(overlay_writer(detector, folder)) if overlay else None
-        for number, chunk in enumerate(chunks(detector, path, losses)):
+        for number, chunk in enumerate(chunks(detector, path, losses, encoder)):
             table.add(chunk.tracks)
             for row, frame in enumerate(chunk.frames if video else []):
                 why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
@@ -76,15 +77,17 @@ def overlay_writer(detector: Detector, folder: Path) -> Any:
     return OverlayWriter(folder / OVERLAY, len(detector.certificate.objects), detector.selection)
 
 
-def chunks(detector: Detector, path: Path, losses: list[str] | None = None) -> Iterator[Chunk]:
+def chunks(
+    detector: Detector, path: Path, losses: list[str] | None = None, encoder: Encoder | None = None
+) -> Iterator[Chunk]:
     """The recording, a few frames at a time; memory does not grow with it."""
     first = True
-    frames = checked(detector, stream_clip(path, detector.selection, losses), path)
+    frames = ahead(checked(detector, stream_clip(path, detector.selection, losses), path), CHUNK)
     for some, images, backdrops in backed(detector, frames):
         if first and not detector.moving_camera:
             check_scene(detector, images, path)
         first = False
-        seen = detector.observe(images, backdrops)
+        seen = detector.observe(images, backdrops, encoder)
         numbers = np.array([frame.number for frame in some])
         tracks = detector.tracks(seen, numbers, np.array([frame.time_s for frame in some]))
         used = [each.object for each in detector.certificate.objects]

@@ -1,6 +1,7 @@
 """A trained detector: the network, what lies behind the movers, and what was certified."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,12 @@ from withinpx.errors import InputError
 from withinpx.files import read_json, write_atomically
 from withinpx.inspection.backdrop import Backdrop, Levels, Pictures
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.field import Field
 from withinpx.tracking.shift import Shift, shifts_at
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import load_detector, save_detector
+
+Encoder = Callable[[Levels], Field]  # pictures -> heatmaps
 
 BACKDROP = "backdrop.safetensors"
 BACKGROUND = "background.png"
@@ -48,15 +52,16 @@ class Detector:
         """Px of the network's pictures per px of the recording."""
         return self.selection.scale
 
-    def observe(self, images: Levels, backdrops: Pictures) -> Observations:
-        """Look at frames (f, h, w, c); backdrops are one for all or one for each."""
+    def observe(self, images: Levels, backdrops: Pictures, encoder: Encoder | None = None) -> Observations:
+        """Look at frames (f, h, w, c); backdrops are one for all or one for each; another encoder may be used."""
         parts = []
         step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
         for start in range(0, len(images), step):
             some = slice(start, start + step)
             behind = backdrops if len(backdrops) == 1 else backdrops[some]
             frames = frames_of(images[some], behind, self.backdrop, next(self.model.parameters()).device)
-            parts.append(observe(self.model, frames, self.certificate.unused))
+            heatmaps = None if encoder is None else encoder(images[some])
+            parts.append(observe(self.model, frames, self.certificate.unused, heatmaps))
         return Observations.joined(parts)
 
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:

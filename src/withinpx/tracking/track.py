@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.reading import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.errors import InputError
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.files import check_is_new, new_folder, write_atomically, write_json
 from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
 from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
@@ -27,6 +27,7 @@ from withinpx.training.detector_folder import ASKED, read_asked
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG
 
+MOST_BROKEN = 3  # seeds whose training may break before the clip is given up
 Say = Callable[[str], None]
 
 
@@ -73,11 +74,19 @@ def track(
         folder = folder_of(out, seed)
         folder.mkdir(parents=True, exist_ok=True)
         there = replace(settings, folder=folder)
-        tried = attempt(job, seed, there)
-        best = tried if best is None or tried.merit > best.merit else best
+        certified = False
+        try:
+            tried = attempt(job, seed, there)
+        except BrokenTrainingError as error:
+            if best is None and seed - asked.seed >= MOST_BROKEN - 1:
+                raise
+            say(f"seed {seed}: {error}")
+        else:
+            best = tried if best is None or tried.merit > best.merit else best
+            certified = tried.detector.certificate.certified
+            say(f"seed {seed}: {_verdict(tried)}")
         now = time.monotonic()
-        say(f"seed {seed}: {_verdict(tried)}")
-        if tried.detector.certificate.certified or 2 * now - started - attempt_started > asked.budget_s:
+        if best is not None and (certified or 2 * now - started - attempt_started > asked.budget_s):
             return finish(path, out, best, job.inspection, overlay=asked.overlay)
         seed += 1
 

@@ -14,6 +14,7 @@ from withinpx.model.sparse import gaussians_in, sparse_draw, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
 from withinpx.training.scene import Scene, half_contrast, noise_level
 
+BARELY = 1e-3  # a Gaussian of which windows show no more than this lies where nothing changed: its place is not known
 SPARSE_SHARE = 0.25  # of the pixels changed at most; with more, windows do not pay
 
 
@@ -106,7 +107,8 @@ class SparseEngine:
             weight = weight.index_add(0, patch.windows.picture, wanted.sum(dim=(-2, -1)))
             agreed = (wanted * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
             agreement = agreement.index_add(0, patch.windows.picture, agreed)
-        unlike = log_mass - agreement / weight.clamp(min=torch.finfo(weight.dtype).tiny)
+        known = known & (weight.detach() > BARELY)
+        unlike = log_mass - agreement / weight.clamp(min=BARELY)
         return (unlike * known).sum() / known.sum().clamp(min=1)
 
     def _picture(self, drawn: Tensor, behind: Tensor) -> Tensor:

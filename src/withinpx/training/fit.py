@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from withinpx.errors import InputError
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
@@ -183,7 +183,7 @@ def is_learned(epochs: list[Epoch]) -> bool:
 def stop_if_broken(epoch: Epoch) -> None:
     """A loss that is no number never recovers; the last checkpoint is from before it."""
     if not math.isfinite(epoch.loss):
-        raise InputError(
+        raise BrokenTrainingError(
             f"Training broke in epoch {epoch.epoch}: the loss is {epoch.loss}. The last checkpoint is kept; "
             f"try a smaller learning rate or another seed."
         )
