@@ -23,31 +23,38 @@ class Lines:
         return len(self.kept)
 
 
-@cache
 def lines(length: int, reach: int | None, margin: int, device: torch.device) -> Lines:
     """All those further than ``reach`` from both ends are alike; the margin at both ends is then left out.
 
-    With no reach every line is kept. Made once: asking a GPU for a number in the middle of a step would make it wait.
+    With no reach every line is kept. Made once, but for a compiler, which makes them part of its program.
     """
+    if torch.compiler.is_compiling():
+        return _lines(length, reach, margin, device)
+    return _made_once(length, reach, margin, device)
+
+
+def _lines(length: int, reach: int | None, margin: int, device: torch.device) -> Lines:
+    shown = length - 2 * margin
+    line = torch.arange(margin, length - margin, device=device)
     if reach is None or length <= 2 * reach + 1:
-        places, size = list(range(length)), length
-    else:
-        places = [*range(reach), *[reach] * (length - 2 * reach), *range(reach + 1, 2 * reach + 1)]
-        size = 2 * reach + 1
-    places = places[margin : length - margin]
-    counts, sums = [0] * size, [0.0] * size
-    for line, place in enumerate(places):
-        counts[place] += 1
-        sums[place] += line + 0.5
-    same = [line for line, place in enumerate(places) if counts[place] > 1]
-    alike = (same[0], same[-1] + 1) if same else (0, 0)
-    means = [total / max(count, 1) for total, count in zip(sums, counts, strict=True)]
-    return Lines(
-        torch.tensor(places, device=device),
-        torch.tensor(counts, dtype=torch.float64, device=device),
-        torch.tensor(means, dtype=torch.float64, device=device),
-        alike,
-    )
+        place = torch.arange(length, device=device)
+        counts = ((place >= margin) & (place < length - margin)).double()
+        return Lines(line, counts, (place - margin + 0.5).double(), (0, 0))
+    kept = line.clamp(max=reach) + (line - (length - 1 - reach)).clamp(min=0)
+    size = 2 * reach + 1
+    place = torch.arange(size, device=device)
+    farther = (place - reach).abs()  # how many kept lines from the middle one
+    outer = (farther > 0) & (farther <= reach - margin)
+    in_the_middle = min(shown, length - size + 1)
+    counts = torch.where(farther == 0, in_the_middle, outer.long()).double()
+    first = place - margin + 0.5
+    centres = torch.where(farther == 0, shown / 2, torch.where(place < reach, first, first + (length - size)))
+    begin = max(0, reach - margin)
+    alike = (begin, begin + in_the_middle) if in_the_middle > 1 else (0, 0)
+    return Lines(kept, counts, centres.double(), alike)
+
+
+_made_once = cache(_lines)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,9 @@ class FitSettings:
         """What convolutions are computed in: on CUDA, TensorFloat-32 unless bfloat16 is asked for."""
         if self.bfloat16:
             return "bfloat16"
-        return "tf32" if self.together and self.device.type == "cuda" else "float32"
+        if self.together and self.device.type == "cuda":
+            return "tf32 compiled" if self.fast else "tf32"
+        return "float32"
 
 
 DEFAULTS = FitSettings()

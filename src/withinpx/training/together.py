@@ -40,7 +40,8 @@ def fit_together(
     if recipe.warm_start_steps:
         look_there_together(engines, moving_centres(images.to(settings.device)).unsqueeze(1), recipe, seeds)
     optimisers = [adam(engine.model, recipe, settings.device) for engine in engines]
-    run = AtOnce([_redraw_step(*pair) for pair in zip(engines, optimisers, strict=True)], settings.device)
+    steps = [redraw_step(*pair, compiled=settings.fast) for pair in zip(engines, optimisers, strict=True)]
+    run = AtOnce(steps, settings.device)
     logs = [Log(None, 0) for _ in engines]
     learned: dict[int, dict[str, Tensor]] = {}
     for engine in engines:
@@ -141,13 +142,23 @@ class AtOnce:
         return torch.stack(losses), torch.stack(accuracies)
 
 
-def _redraw_step(engine: Engine, optimiser: Optimizer) -> OneStep:
+def redraw_step(engine: Engine, optimiser: Optimizer, *, compiled: bool = False) -> OneStep:
+    """Reconstruct, compare, step. Compiled, what lies between the convolutions is a few kernels, made once for all."""
+    redraw = _compiled_redraw if compiled else _redraw
+
     def step(chosen: Tensor) -> tuple[Tensor, Tensor]:
-        loss, accuracy = engine.redraw(chosen, chosen)
+        loss, accuracy = redraw(engine, chosen)
         _learn(loss, optimiser)
         return loss.detach(), accuracy.detach()
 
     return step
+
+
+def _redraw(engine: Engine, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    return engine.redraw(chosen, chosen)
+
+
+_compiled_redraw = torch.compile(_redraw, dynamic=False, fullgraph=True)
 
 
 def _look_step(engine: Engine, optimiser: Optimizer, centres: Tensor) -> OneStep:
