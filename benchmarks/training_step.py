@@ -12,7 +12,8 @@ from collections.abc import Callable
 import torch
 
 from withinpx.experiments.synthetic import SquaresRun
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
+from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, Engine, SparseEngine
 from withinpx.training.scene import Scene
 from withinpx.training.step import plain_step
@@ -44,6 +45,26 @@ def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: 
     return loss, median_seconds(lambda: step(chosen, chosen), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
 
 
+def layered_growth() -> tuple[float, float]:
+    """Seconds that a step of a layered decoder takes at a small and at a large frame, with the same objects."""
+    small, large = (180, 320), (1080, 1920)
+    taken = []
+    for height, width in (small, large):
+        config = NetworkConfig(height, width, 9, 25, 0.8, 3.2, objects=3, colours=3, background=BackgroundMode.LAYERED)
+        model = new_network(config, 0)
+        still = torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
+        model.background.still.copy_(still[0])  # type: ignore[operator]
+        centres = torch.tensor([[60.0, 50.0], [150.0, 90.0], [240.0, 120.0]]).repeat(8, 1, 1)
+        images = still.repeat(len(centres), 1, 1, 1)
+        for image, places in zip(images, centres.long().tolist(), strict=True):
+            for x, y in places:
+                image[:, y - 8 : y + 8, x - 8 : x + 8] = 1.0
+        scene = Scene.of_movers(images, (images != still).any(dim=1), still, model)
+        engine, chosen = SparseEngine(model, scene), torch.arange(len(centres))
+        taken.append(median_seconds(lambda e=engine, c=chosen, z=centres: e.redraw_at(c, z).backward(), 9))  # type: ignore[misc]
+    return taken[0], taken[1]
+
+
 def main() -> None:
     """Print one line per setting."""
     print("encoder RF, decoder RF, object | loss dense | loss sparse | dense / sparse | channels-last dense / sparse")
@@ -55,6 +76,8 @@ def main() -> None:
         (dense, slow), (_, slower), (sparse, fast) = (measured(run, images, chosen, kind) for kind in kinds)
         sizes = f"{encoder_rf}, {decoder_rf}, {object_size}"
         print(f"{sizes} | {dense:.6f} | {sparse:.6f} | {slow / fast:.1f} | {slower / fast:.1f}", flush=True)
+    small, large = layered_growth()
+    print(f"layered decoder, 1920x1080 against 320x180, the same three objects: {large / small:.2f} times the time")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,8 @@ class ReproduceCommand:
     """Where to train."""
     fast: bool = False
     """On CUDA: compiled, and captured as one graph (central)."""
+    together: bool = False
+    """All seeds of a setting at once (central)."""
     bfloat16: bool = False
     """With --fast: convolutions in bfloat16 (central)."""
 
@@ -54,7 +56,7 @@ class ReproduceCommand:
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16)
+        settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16, self.together)
         for summary in run_central(self.out, named_recipe(self.recipe, self.epochs), self.seeds, settings):
             print_json(summary)
 

@@ -92,6 +92,12 @@ class Base:
         """Height and width of the map, px."""
         return self.length[0] - 2 * self.margin, self.length[1] - 2 * self.margin
 
+    @property
+    def is_even(self) -> bool:
+        """Is every pixel the same?"""
+        whole = ((0, length) for length in self.size)
+        return self.reach is not None and (self.rows.alike, self.columns.alike) == tuple(whole)
+
     def holding(self, values: Float[Tensor, "1 c h w"]) -> "Base":
         """A map of the same rows and columns."""
         return Base(values, self.reach, self.margin, self.length)

@@ -78,12 +78,12 @@ class SparseEngine:
         positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
         self.latest[chosen] = positions.detach()
         drawn = sparse_draw(self.model, positions, None if self.present is None else self.present[chosen])
-        wrong = scene.compare(drawn.detach(), self._picture, self._wrong)
+        wrong = scene.compare(drawn.detach(), self._picture, self._wrong, self._bare_wrong(scene, drawn))
         loss = self._loss(scene, drawn)
         if self.hold is not None and self.hold[1] > 0:
             centres, weight = self.hold
             loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.hold_width)
-        return loss, 1 - wrong / scene.images[:, 0].numel()
+        return loss, 1 - wrong / scene.pixels
 
     def redraw_at(self, chosen: Tensor, centres: Tensor) -> Tensor:
         """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
@@ -91,7 +91,37 @@ class SparseEngine:
         return self._loss(self.scene.only(chosen), drawn)
 
     def _loss(self, scene: Scene, drawn: Field) -> Tensor:
-        return scene.compare(drawn, self._picture, lambda one, other: (one - other) ** 2) / scene.images.numel()
+        bare = self._bare_loss(scene, drawn)
+        total = scene.compare(drawn, self._picture, lambda one, other: (one - other) ** 2, bare)
+        return total / (scene.pixels * scene.images.shape[1])
+
+    def _bare_loss(self, scene: Scene, drawn: Field) -> Tensor | None:
+        """The loss of a layer that is the same everywhere over the backgrounds: sum of (colour - opacity * still)^2."""
+        layer = self._even_layer(drawn)
+        if layer is None:
+            return None
+        (opacity, colours), known = layer, scene.statistics
+        pixels = drawn.size[0] * drawn.size[1]
+        return (pixels * (colours - opacity * known.mean) ** 2 + opacity**2 * known.spread).sum()
+
+    def _bare_wrong(self, scene: Scene, drawn: Field) -> Tensor | None:
+        """No pixel is wrong, if the lightest and the darkest of every colour are not; else they must be counted."""
+        layer = self._even_layer(drawn)
+        if layer is None or layer[0].device.type != "cpu":  # a GPU would have to wait for the answer
+            return None
+        opacity, colours = (each.detach() for each in layer)
+        ends = torch.stack([scene.statistics.lowest, scene.statistics.highest])
+        worst = (colours - opacity * ends).abs().amax()
+        return torch.zeros_like(worst) if worst < self.tolerance else None
+
+    def _even_layer(self, drawn: Field) -> tuple[Tensor, Tensor] | None:
+        """Opacity and colours (c) of what is drawn where nothing is, if that is the same everywhere."""
+        base = drawn.base
+        if not (self.model.config.draws_a_layer and base.is_even):
+            return None
+        height, width = base.values.shape[-2:]
+        values = base.values[0, :, height // 2, width // 2]
+        return values[:1].sigmoid(), values[1:]
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy, over known centres."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
@@ -27,15 +28,48 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """Of each background's pixels, colour by colour: what a layer that is the same everywhere can be judged by."""
+
+    mean: Float[Tensor, "p c"]
+    spread: Float[Tensor, "p c"]  # the sum of the squared distances from the mean
+    lowest: Float[Tensor, "p c"]
+    highest: Float[Tensor, "p c"]
+
+    @classmethod
+    def of(cls, backgrounds: Float[Tensor, "p c h w"]) -> "Statistics":
+        """Measured once."""
+        mean = backgrounds.mean(dim=(-2, -1))
+        spread = ((backgrounds - mean[..., None, None]) ** 2).sum(dim=(-2, -1))
+        return cls(mean, spread, backgrounds.amin(dim=(-2, -1)), backgrounds.amax(dim=(-2, -1)))
+
+    def only(self, chosen: Tensor) -> "Statistics":
+        """Of the backgrounds of some pictures."""
+        if len(self.mean) == 1:
+            return self
+        return Statistics(self.mean[chosen], self.spread[chosen], self.lowest[chosen], self.highest[chosen])
+
+
+@dataclass(frozen=True)
 class Scene:
     """All pictures of a training. A pixel that differs from the background by no more than noise is the background."""
 
-    images: Float[Tensor, "b c h w"]  # what the decoder has to draw
+    images: Float[Tensor, "a c h w"]  # what the decoder has to draw
     backgrounds: Float[Tensor, "p c h w"]  # one for all pictures, or one for each
+    which: Int[Tensor, " b"]  # of all pictures, those of this batch
+    statistics: Statistics
     blank: Base  # what the encoder sees where nothing changed
     changes: list[Change]
     share: float  # of the pixels that the encoder has to compute
     one_each: bool = False  # has every picture one change, all of one size, in the order of the pictures?
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @property
+    def pixels(self) -> int:
+        """Of all pictures of the batch."""
+        return len(self.which) * self.images.shape[-2] * self.images.shape[-1]
 
     @classmethod
     def of(cls, images: Float[Tensor, "b c h w"], model: Autoencoder, noise: float = 0.0) -> "Scene":
@@ -71,16 +105,18 @@ class Scene:
         ]
         order = torch.arange(len(images), device=images.device)
         one_each = len(changes) == 1 and torch.equal(changes[0].windows.picture, order)
-        return cls(images, backgrounds, blank, changes, touched / images[:, 0].numel(), one_each)
+        statistics = Statistics.of(backgrounds)
+        images, backgrounds = (each.contiguous(memory_format=torch.channels_last) for each in (images, backgrounds))
+        return cls(images, backgrounds, order, statistics, blank, changes, touched / images[:, 0].numel(), one_each)
 
     def only(self, chosen: Tensor) -> "Scene":
         """The pictures of a batch."""
-        backgrounds = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[chosen]
+        batch = partial(Scene, self.images, self.backgrounds, chosen, self.statistics.only(chosen), self.blank)
         if self.one_each:  # nothing to look for: a GPU need not wait for an answer
             change, places = self.changes[0], torch.arange(len(chosen), device=chosen.device)
             windows = change.windows.only(chosen).of(places, 1)
             fewer = [Change(windows, change.shown[chosen], change.around[chosen])]
-            return Scene(self.images[chosen], backgrounds, self.blank, fewer, self.share, one_each=True)
+            return batch(fewer, self.share, one_each=True)
         place = torch.full((len(self.images),), -1, device=chosen.device)
         place[chosen] = torch.arange(len(chosen), device=chosen.device)
         changes = []
@@ -90,36 +126,43 @@ class Scene:
             if len(kept):
                 these = Windows(there[kept], windows.top[kept], windows.left[kept], windows.height, windows.width)
                 changes.append(Change(these, change.shown[kept], change.around[kept]))
-        return Scene(self.images[chosen], backgrounds, self.blank, changes, self.share)
+        return batch(changes, self.share)
 
     def heatmaps(self, model: Autoencoder) -> Field:
         """The encoder over all pictures."""
         reach = first_reach(model.encoder)
         patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
-        return sparse_cnn(model.encoder, Field(len(self.images), self.blank, patches))
+        return sparse_cnn(model.encoder, Field(len(self), self.blank, patches))
 
-    def compare(self, drawn: Field, picture: Picture, measure: Measure) -> Tensor:
+    def compare(self, drawn: Field, picture: Picture, measure: Measure, bare: Tensor | None = None) -> Tensor:
         """The sum of a measure over all pixels of all pictures, computed only where it is not the background's.
 
-        ``drawn`` are the decoder's own maps, ``picture`` makes pictures of them and of what lies behind.
+        ``drawn`` are the decoder's own maps, ``picture`` makes pictures of them and of what lies behind. ``bare`` is
+        the measure's sum over the backgrounds with nothing drawn on them, if somebody knows a shorter way to it.
         """
-        size, backgrounds = drawn.size, self.backgrounds
-        alike = len(self.images) // len(backgrounds)  # pictures with the same background
-        total = alike * measure(picture(drawn.base.spread(), backgrounds), backgrounds).sum()
+        size, one_for_all = drawn.size, len(self.backgrounds) == 1
+        if bare is None:
+            backgrounds = self.backgrounds if one_for_all else self.backgrounds[self.which]
+            bare = measure(picture(drawn.base.spread(), backgrounds), backgrounds).sum()
+        total = len(self) * bare if one_for_all else bare
         for change in self.changes:
             still = self._behind(change.windows)
             base = picture(drawn.base.cut(change.windows), still)
             more = measure(base, change.shown) - measure(base, still)
             total = total + masked(more, change.windows, size).sum()
         for patch in drawn.patches:
-            still, shown = self._behind(patch.windows), cut_pictures(self.images, patch.windows)
+            still, shown = self._behind(patch.windows), self._cut(self.images, patch.windows)
             base = picture(drawn.base.cut(patch.windows), still)
             more = measure(picture(patch.values, still), shown) - measure(base, shown)
             total = total + masked(more, patch.windows, size).sum()
         return total
 
     def _behind(self, windows: Windows) -> Tensor:
-        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else cut_pictures(self.backgrounds, windows)
+        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else self._cut(self.backgrounds, windows)
+
+    def _cut(self, pictures: Tensor, windows: Windows) -> Tensor:
+        there = Windows(self.which[windows.picture], windows.top, windows.left, windows.height, windows.width)
+        return cut_pictures(pictures, there)
 
 
 def nothing_seen(model: Autoencoder, like: Tensor) -> Base:
