@@ -18,7 +18,9 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/mypy
 
 bench: $(READY)  ## ratios measured in one run
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/detection.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,53 @@
+"""Draw docs/performance.png: which pixels the encoder and the decoder compute, layer by layer, in one frame.
+
+python benchmarks/performance_figure.py docs/performance.png
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib import pyplot
+from matplotlib.patches import Rectangle
+
+from withinpx.data.scenes import three_things
+from withinpx.inspection.backdrop import still_backdrop
+from withinpx.model.windows import boxes_of_change, joined
+from withinpx.theory.receptive_field import filters_for
+
+ENCODER, DECODER, SUPPORT = 11, 17, 3.2  # receptive fields and the Gaussian's support, px, of a detector of this clip
+FRAME = 20
+BLUE, RED = "#1f5fa8", "#c4302b"
+
+
+def main(path: Path) -> None:
+    """Two panels: change spreads through the encoder, Gaussians through the decoder."""
+    made = three_things(seed=2)
+    images = made.clip.frames
+    changed = still_backdrop(images.astype(np.float32) / np.float32(255)).changed(images)[FRAME]
+    boxes = joined(boxes_of_change(torch.from_numpy(changed)), 2 * (ENCODER // 2))
+    encoded = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
+    side = 2 * SUPPORT
+    drawn = [(x - SUPPORT, y - SUPPORT, side, side) for x, y in made.truth[FRAME]]
+    titles = ("encoder: what changed, and its halo", "decoder: a Gaussian, and what it is drawn to")
+    figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
+    for axis, title, starts, field, colour in zip(
+        axes, titles, (encoded, drawn), (ENCODER, DECODER), (BLUE, RED), strict=True
+    ):
+        axis.imshow(images[FRAME], extent=(0, made.clip.width, made.clip.height, 0), alpha=0.85)
+        share = 0.0
+        reaches = np.cumsum([0, *(size // 2 for size in filters_for(field))])
+        for reach in reaches:
+            for left, top, width, height in starts:
+                corner, sides = (left - reach, top - reach), (width + 2 * reach, height + 2 * reach)
+                axis.add_patch(Rectangle(corner, *sides, fill=False, edgecolor=colour, linewidth=1.1))
+        share = sum((width + 2 * reaches[-1]) * (height + 2 * reaches[-1]) for _, _, width, height in starts)
+        share /= made.clip.width * made.clip.height
+        axis.set_title(f"{title}\nlast layer: {share:.0%} of the frame", fontsize=9)
+        axis.set(xticks=[], yticks=[], xlim=(0, made.clip.width), ylim=(made.clip.height, 0))
+    figure.savefig(path, dpi=170)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
