@@ -32,18 +32,18 @@ def main(path: Path) -> None:
     drawn = [(x - SUPPORT, y - SUPPORT, side, side) for x, y in made.truth[FRAME]]
     titles = ("encoder: what changed, and its halo", "decoder: a Gaussian, and what it is drawn to")
     figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
-    for axis, title, starts, field, colour in zip(
-        axes, titles, (encoded, drawn), (ENCODER, DECODER), (BLUE, RED), strict=True
+    for axis, title, starts, field, colour in (
+        (axes[0], titles[0], encoded, ENCODER, BLUE),
+        (axes[1], titles[1], drawn, DECODER, RED),
     ):
         axis.imshow(images[FRAME], extent=(0, made.clip.width, made.clip.height, 0), alpha=0.85)
-        share = 0.0
         reaches = np.cumsum([0, *(size // 2 for size in filters_for(field))])
         for reach in reaches:
             for left, top, width, height in starts:
                 corner, sides = (left - reach, top - reach), (width + 2 * reach, height + 2 * reach)
                 axis.add_patch(Rectangle(corner, *sides, fill=False, edgecolor=colour, linewidth=1.1))
-        share = sum((width + 2 * reaches[-1]) * (height + 2 * reaches[-1]) for _, _, width, height in starts)
-        share /= made.clip.width * made.clip.height
+        area = sum((width + 2 * reaches[-1]) * (height + 2 * reaches[-1]) for _, _, width, height in starts)
+        share = area / (made.clip.width * made.clip.height)
         axis.set_title(f"{title}\nlast layer: {share:.0%} of the frame", fontsize=9)
         axis.set(xticks=[], yticks=[], xlim=(0, made.clip.width), ylim=(made.clip.height, 0))
     figure.savefig(path, dpi=170)

@@ -14,7 +14,8 @@ from withinpx.data.reading import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.files import check_is_new, new_folder, write_atomically, write_json
-from withinpx.inspection.inspection import MOST_FRAMES, Inspection, inspect
+from withinpx.inspection.backdrop import Levels, levels_of
+from withinpx.inspection.inspection import MOST_FRAMES, inspect
 from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
 from withinpx.tracking.body import Recorded
 from withinpx.tracking.detect import detect
@@ -87,7 +88,7 @@ def track(
             say(f"seed {seed}: {_verdict(tried)}")
         now = time.monotonic()
         if best is not None and (certified or 2 * now - started - attempt_started > asked.budget_s):
-            return finish(path, out, best, job.inspection, overlay=asked.overlay)
+            return finish(path, out, best, job, overlay=asked.overlay)
         seed += 1
 
 
@@ -126,20 +127,27 @@ def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
         raise InputError(f"{out} was started with other settings ({out / ASKED}): resume with the same ones.")
 
 
-def finish(path: Path, out: Path, best: Attempt, inspection: Inspection, *, overlay: bool) -> Tracked:
+def finish(path: Path, out: Path, best: Attempt, job: Job, *, overlay: bool) -> Tracked:
     """Write everything."""
     detector = best.detector
     save_clip_detector(out, detector, str(path))
     tracks, why = detect(detector, path, out, overlay=overlay)
     write_atomically(out / "certificate.txt", detector.certificate.text().encode())
     pictures = thumbnails(best)
-    background = (inspection.backdrop.pictures[0] * 255).round().astype(np.uint8)
     title = f"{Path(detector.certificate.source).name}: {_verdict(best)}"
-    draw_summary(out / "summary.png", background, tracks, pictures, title, selection=detector.selection)
+    background, part = _background(job)
+    draw_summary(out / "summary.png", background, tracks, pictures, title, selection=part)
     write_page(out / "certificate.html", detector.certificate, PagePictures(pictures, out / "summary.png", tracks, why))
     shutil.copyfile(folder_of(out, best.seed) / LOG, out / LOG)
     shutil.rmtree(out / "attempts", ignore_errors=True)
     return Tracked(best, tracks, why, out)
+
+
+def _background(job: Job) -> tuple[Levels, Selection]:
+    """What lies behind the movers, as sharp as it was seen, and the part of the recording that it is."""
+    if job.recorded is None:
+        return levels_of(job.inspection.backdrop.pictures[0]), job.selection
+    return levels_of(job.recorded.behind[0]), scaled(job.selection, job.recorded.zoom)
 
 
 def _verdict(tried: Attempt) -> str:
