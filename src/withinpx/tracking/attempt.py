@@ -105,8 +105,11 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
     seen = bare.observe(levels_of(job.inspection.images), backdrop.pictures)
-    body = seen.body if job.recorded is None else job.recorded.bodies(seen) - seen.offset
-    shift = fitted_shifts(seen, body, plan.network.background is BackgroundMode.PERSPECTIVE)
+    varies = plan.network.background is BackgroundMode.PERSPECTIVE
+    recorded = job.recorded
+    if recorded is None and varies:  # what a decoder draws that knows where it draws is less sharp than what it saw
+        recorded = Recorded(levels_of(job.inspection.images), backdrop.pictures, 1.0)
+    shift = fitted_shifts(seen, seen.body if recorded is None else recorded.bodies(seen) - seen.offset, varies)
     certificate = certify(job, model, seen, kept_out, shift)
     return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
 
