@@ -1,8 +1,8 @@
 """Videos as they come: several formats, clocks and depths, and files that are broken."""
 
+import struct
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.data import video
 from withinpx.data.clip import Clip
 from withinpx.data.selection import Selection
 from withinpx.data.video import read_video, stream_video
@@ -89,11 +88,23 @@ def test_only_the_stretch_the_frames_and_the_part_asked_for(lossless: Path) -> N
     assert clip.selection.in_recording(np.array([[5.0, 4.0]])).tolist() == [[14.0, 16.0]]
 
 
-def test_a_picture_is_turned_upright() -> None:
-    sideways = np.arange(6, dtype=np.uint8).reshape(2, 3, 1).repeat(3, axis=2)
-    frame = SimpleNamespace(format=SimpleNamespace(name="rgb24"), rotation=-90, to_ndarray=lambda format: sideways)
-    upright = video._pixels(frame)
-    assert upright[..., 0].tolist() == np.rot90(sideways[..., 0], -1).tolist()  # clockwise
+@pytest.mark.parametrize(
+    ("matrix", "turns"),
+    [((0, 1, -1, 0), -1), ((-1, 0, 0, -1), 2), ((0, -1, 1, 0), 1)],
+    ids=["a quarter clockwise", "upside down", "a quarter the other way"],
+)
+def test_a_recording_held_sideways_is_turned_upright(
+    tmp_path: Path, matrix: tuple[int, int, int, int], turns: int
+) -> None:
+    path = write(tmp_path / "held.mp4", "libx264", "yuv444p", [0, 40], pictures(2))
+    as_stored = read_video(path).frames
+    content = bytearray(path.read_bytes())
+    a, b, c, d = (value << 16 for value in matrix)
+    upright = struct.pack(">9i", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
+    place = content.index(upright, content.index(b"tkhd"))  # as a phone writes it: in the track's header
+    content[place : place + 36] = struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30)
+    path.write_bytes(content)
+    np.testing.assert_array_equal(read_video(path).frames, np.rot90(as_stored, turns, (1, 2)))
 
 
 def test_a_gif_is_a_video_too(tmp_path: Path) -> None:
