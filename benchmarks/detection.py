@@ -40,12 +40,12 @@ MARGIN = 14  # px that the things keep from the border
 FRAMES = 96
 
 
-def film(size: tuple[int, int], frames: int, seed: int) -> GeneratedClip:
-    """A red disc, a blue square and a yellow triangle of about 20 px."""
+def film(size: tuple[int, int], frames: int, seed: int, count: int = 3) -> GeneratedClip:
+    """A red disc, a blue square and a yellow triangle of about 20 px, or fewer of them."""
     paths = smooth_paths(3, frames, size, MARGIN, seed)
     first, second, third = paths
     things = Thing("disc", RED, 20, first), Thing("square", BLUE, 18, second), Thing("triangle", YELLOW, 20, third)
-    return Stage(things, *size, seed=seed, camera=Camera(0.01)).film()
+    return Stage(things[:count], *size, seed=seed, camera=Camera(0.01)).film()
 
 
 def trained() -> Detector:
@@ -106,6 +106,7 @@ class Detection:
             detector = self._detector()
             looked = {size: self._sizes(detector, size) for size in (SMALL, COMMON, LARGE)}
             print(f"time per frame, {LARGE} against {SMALL} px: {looked[LARGE] / looked[SMALL]:.2f} times")
+            self._growth(detector, Path(folder))
             self._peers(detector, Path(folder), looked[COMMON])
 
     def _detector(self) -> Detector:
@@ -123,6 +124,27 @@ class Detection:
         taken = milliseconds(lambda: detector.observe(frames, detector.backdrop.pictures), len(frames))
         print(f"{size[0]}x{size[1]}: {taken:.1f} ms a frame, positions and verdicts ({1000 / taken:.0f} a second)")
         return taken
+
+    def _growth(self, small: Detector, folder: Path) -> None:
+        """With the number of things, and with the length of the clip."""
+        taken = {}
+        for count in (1, 2, 3):
+            made = film(COMMON, FRAMES // 3, 4, count)
+            detector, frames = resized(small, made), made.clip.frames
+            taken[count] = milliseconds(lambda d=detector, f=frames: d.observe(f, d.backdrop.pictures), len(frames))  # type: ignore[misc]
+        print(
+            f"two and three things against one: {taken[2] / taken[1]:.2f} and {taken[3] / taken[1]:.2f} times the time"
+        )
+        per_frame = []
+        for frames_ in (FRAMES, 4 * FRAMES):
+            made = film(SMALL, frames_, 4)
+            detector, video = resized(small, made), folder / f"{frames_}.mp4"
+            write_clip_video(video, made.clip)
+            per_frame.append(milliseconds(lambda d=detector, v=video: detect(d, v, folder, overlay=False), frames_, 1))  # type: ignore[misc]
+        print(
+            f"{4 * FRAMES} frames against {FRAMES}: {per_frame[1] / per_frame[0]:.2f} times the time per frame",
+            flush=True,
+        )
 
     def _peers(self, small: Detector, folder: Path, looked: float) -> None:
         made = film(COMMON, FRAMES, 4)

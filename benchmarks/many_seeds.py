@@ -18,8 +18,7 @@ from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
 from withinpx.training.fit import FitSettings, adam, placed
 from withinpx.training.recipe import PAPER
-from withinpx.training.step import plain_step
-from withinpx.training.together import AtOnce, engines_for
+from withinpx.training.together import AtOnce, OneStep, engines_for, redraw_step
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 BATCH = 128
@@ -58,12 +57,9 @@ def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
-def steps_of(
-    engines: Sequence[Engine], device: torch.device
-) -> list[Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]]:
-    """One plain step per network."""
-    plain = [plain_step(engine, adam(engine.model, PAPER, device)) for engine in engines]
-    return [lambda chosen, each=each: each(chosen, chosen) for each in plain]  # type: ignore[misc]
+def steps_of(engines: Sequence[Engine], device: torch.device, *, compiled: bool = False) -> list[OneStep]:
+    """One step per network."""
+    return [redraw_step(each, adam(each.model, PAPER, device), compiled=compiled) for each in engines]
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,8 @@ class ManySeeds:
         """Print one line per setting."""
         device = torch.device(self.device)
         print("encoder RF, decoder RF, object | dense eager, ms | sparse alone, ms | together, ms per seed | ", end="")
-        print("dense / together | peak MB dense, sparse | largest difference of the losses of 10 steps, relative")
+        print("compiled, ms per seed | dense / compiled | peak MB dense, sparse | ", end="")
+        print("difference of a first step's loss from alone, relative: together, compiled")
         for sizes in SETTINGS:
             self._setting(SquaresRun(*sizes), device)
 
@@ -88,33 +85,27 @@ class ManySeeds:
         def models(seeds: int) -> list[Autoencoder]:
             return [new_network(run.network, seed).to(device).train() for seed in range(seeds)]
 
-        def order(step: int) -> torch.Tensor:
-            shuffled = [
-                torch.randperm(count, generator=torch.Generator().manual_seed(1000 * step + seed))
-                for seed in range(self.seeds)
-            ]
-            return torch.stack(shuffled)[:, :BATCH].to(device)
-
+        shuffled = [torch.randperm(count, generator=torch.Generator().manual_seed(seed)) for seed in range(self.seeds)]
+        chosen = torch.stack(shuffled)[:, :BATCH].to(device)
         first, shown = placed(models(1)[0], images, device)
         dense = steps_of([DenseEngine(first, shown)], device)[0]
         settings = FitSettings(device)
         alone = steps_of(engines_for(models(1), images, settings), device)[0]
         together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device), device)
+        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device, compiled=True), device)
         again = steps_of(engines_for(models(self.seeds), images, settings), device)
-        worst = 0.0
-        for number in range(10):
-            chosen = order(number)
-            losses = together(chosen)[0]
-            one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
-            worst = max(worst, float(((losses - one_by_one).abs() / one_by_one).max()))
-        fixed = order(0)
-        memory = peak_mb(device, lambda: dense(fixed[0])), peak_mb(device, lambda: alone(fixed[0]))
-        slow = milliseconds(lambda: dense(fixed[0]), 10, device)
-        single = milliseconds(lambda: alone(fixed[0]), 10, device)
-        fast = milliseconds(lambda: together(fixed), 10, device) / self.seeds
+        one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
+        off = [float(((many(chosen)[0] - one_by_one).abs() / one_by_one).max()) for many in (together, fast)]
+        memory = peak_mb(device, lambda: dense(chosen[0])), peak_mb(device, lambda: alone(chosen[0]))
+        slow = milliseconds(lambda: dense(chosen[0]), 10, device)
+        single = milliseconds(lambda: alone(chosen[0]), 10, device)
+        recorded = milliseconds(lambda: together(chosen), 10, device) / self.seeds
+        compiled = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
         sizes = f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size}"
-        print(f"{sizes} | {slow:.2f} | {single:.2f} | {fast:.3f} | {slow / fast:.1f} | ", end="")
-        print(f"{memory[0]:.0f}, {memory[1]:.0f} | {worst:.1e}", flush=True)
+        print(
+            f"{sizes} | {slow:.2f} | {single:.2f} | {recorded:.3f} | {compiled:.3f} | {slow / compiled:.1f} | ", end=""
+        )
+        print(f"{memory[0]:.0f}, {memory[1]:.0f} | {off[0]:.1e}, {off[1]:.1e}", flush=True)
 
 
 if __name__ == "__main__":

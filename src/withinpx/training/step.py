@@ -19,7 +19,7 @@ def plain_step(engine: Engine, optimiser: Optimizer) -> Step:
     """The step as anyone would write it; on a CPU, deterministic."""
 
     def step(chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        return _learn(*engine.redraw(chosen, nearby), optimiser)
+        return descend(*engine.redraw(chosen, nearby), optimiser)
 
     return step
 
@@ -31,7 +31,7 @@ def fast_step(engine: DenseEngine, optimiser: Optimizer, bfloat16: bool) -> Step
     def on_batch(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
         with torch.autocast("cuda", torch.bfloat16, enabled=bfloat16):
             loss, accuracy = redraw(compiled, batch, nearby, engine.tolerance)
-        return _learn(loss, accuracy, optimiser)
+        return descend(loss, accuracy, optimiser)
 
     captured = CapturedStep(on_batch)
 
@@ -56,7 +56,8 @@ def with_compiled_cnns(model: Autoencoder) -> Autoencoder:
     return twin
 
 
-def _learn(loss: Tensor, accuracy: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
+def descend(loss: Tensor, accuracy: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
+    """One step down the loss; both numbers come back without their history."""
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()

@@ -19,6 +19,7 @@ from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, is_learned, placed, settle_batch_norm
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
+from withinpx.training.step import descend
 
 Answers = tuple[Float[Tensor, " s"], Float[Tensor, " s"]]  # loss and accuracy of every network
 OneStep = Callable[[Tensor], tuple[Tensor, Tensor]]  # indices of pictures -> loss, accuracy
@@ -147,9 +148,7 @@ def redraw_step(engine: Engine, optimiser: Optimizer, *, compiled: bool = False)
     redraw = _compiled_redraw if compiled else _redraw
 
     def step(chosen: Tensor) -> tuple[Tensor, Tensor]:
-        loss, accuracy = redraw(engine, chosen)
-        _learn(loss, optimiser)
-        return loss.detach(), accuracy.detach()
+        return descend(*redraw(engine, chosen), optimiser)
 
     return step
 
@@ -166,13 +165,6 @@ def _look_step(engine: Engine, optimiser: Optimizer, centres: Tensor) -> OneStep
         loss = engine.look(chosen, centres[chosen], TARGET_WIDTH)
         if isinstance(engine, SparseEngine) and engine.model.config.draws_a_layer:
             loss = loss + engine.redraw_at(chosen, centres[chosen])
-        _learn(loss, optimiser)
-        return loss.detach(), loss.detach()
+        return descend(loss, loss, optimiser)
 
     return step
-
-
-def _learn(loss: Tensor, optimiser: Optimizer) -> None:
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()
