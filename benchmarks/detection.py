@@ -8,9 +8,7 @@ network is exactly equivariant, the same weights are a detector of frames of any
 machine: the ratios are what counts.
 """
 
-import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +19,11 @@ import torch
 import tyro
 
 from blobs import mog2_blobs, trackpy_blobs
+from timing import median_seconds
 from withinpx.data.motion import smooth_paths
 from withinpx.data.scenes import BLUE, RED, YELLOW, write_clip_video
 from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
-from withinpx.inspection.backdrop import still_backdrop
+from withinpx.inspection.backdrop import pictures_of, still_backdrop
 from withinpx.inspection.inspection import inspect
 from withinpx.model.autoencoder import new_network
 from withinpx.tracking.attempt import Job, attempt
@@ -58,7 +57,7 @@ def trained() -> Detector:
 
 def resized(detector: Detector, made: GeneratedClip) -> Detector:
     """The same weights for frames of another size."""
-    backdrop = still_backdrop(made.clip.frames[:: max(1, len(made.clip) // 32)].astype(np.float32) / np.float32(255))
+    backdrop = still_backdrop(pictures_of(made.clip.frames[:: max(1, len(made.clip) // 32)]))
     config = replace(detector.model.config, width=made.clip.width, height=made.clip.height)
     model = new_network(config, 0)
     still = torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1)
@@ -68,13 +67,7 @@ def resized(detector: Detector, made: GeneratedClip) -> Detector:
 
 def milliseconds(work: Callable[[], object], frames: int, times: int = 3) -> float:
     """Per frame: the median of several, after one to warm up."""
-    work()
-    taken = []
-    for _ in range(times):
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return 1000 * statistics.median(taken) / frames
+    return 1000 * median_seconds(work, times) / frames
 
 
 @torch.no_grad()

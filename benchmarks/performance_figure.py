@@ -12,7 +12,7 @@ from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
 from withinpx.data.scenes import three_things
-from withinpx.inspection.backdrop import still_backdrop
+from withinpx.inspection.backdrop import pictures_of, still_backdrop
 from withinpx.model.windows import boxes_of_change, joined
 from withinpx.theory.receptive_field import filters_for
 
@@ -25,7 +25,7 @@ def main(path: Path) -> None:
     """Two panels: change spreads through the encoder, Gaussians through the decoder."""
     made = three_things(seed=2)
     images = made.clip.frames
-    changed = still_backdrop(images.astype(np.float32) / np.float32(255)).changed(images)[FRAME]
+    changed = still_backdrop(pictures_of(images)).changed(images)[FRAME]
     boxes = joined(boxes_of_change(torch.from_numpy(changed)), 2 * (ENCODER // 2))
     encoded = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
     side = 2 * SUPPORT

@@ -5,12 +5,9 @@
 Ratios of times measured in this one run, one setting of the paper after the other, in float32 on a CPU.
 """
 
-import statistics
-import time
-from collections.abc import Callable
-
 import torch
 
+from timing import median_seconds
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
@@ -20,17 +17,6 @@ from withinpx.training.step import plain_step
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 DENSE_STEPS, SPARSE_STEPS = 3, 15
-
-
-def median_seconds(run: Callable[[], object], times: int) -> float:
-    """The median of several, after one to warm up."""
-    run()
-    taken = []
-    for _ in range(times):
-        started = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
 
 
 def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: str) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from withinpx.data import scenes
 from withinpx.data.motion import still
 from withinpx.data.stage import GeneratedClip
-from withinpx.inspection.backdrop import Pictures, difference, still_backdrop
+from withinpx.inspection.backdrop import Backdrop, Pictures, difference, pictures_of, still_backdrop
 
 SEEN = 0.1  # of full contrast: what an eye finds at once
 
@@ -62,3 +62,18 @@ def test_a_thing_is_a_change_and_what_lies_around_it_is_none() -> None:
     )
     assert changed[away < 2].mean() > 0.95  # px from a thing's middle
     assert changed[away > 9].mean() < 1e-3
+
+
+def test_eight_bit_frames_change_where_their_pictures_do() -> None:
+    draw = np.random.default_rng(0)
+    still = draw.uniform(0, 1, (1, 40, 50, 3)).astype(np.float32)
+    still[:, :4] = 0
+    still[:, 4:8] = 1
+    still[:, 8:20] = draw.integers(0, 256, (12, 50, 3)) / np.float32(255)  # limits that fall on whole levels
+    threshold = draw.uniform(0.03, 0.3, (40, 50)).astype(np.float32)
+    threshold[8:20] = draw.integers(8, 60, (12, 50)) / np.float32(255)
+    backdrop = Backdrop(still, threshold)
+    frames = draw.integers(0, 256, (60, 40, 50, 3), dtype=np.uint8)
+    near = still[0] * 255 + draw.integers(-2, 3, still[0].shape) + threshold[..., None] * 255
+    frames[:30] = np.clip(near + draw.integers(-1, 2, (30, *near.shape)), 0, 255).round()
+    np.testing.assert_array_equal(backdrop.changed(frames), backdrop.changed(pictures_of(frames)))

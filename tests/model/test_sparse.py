@@ -8,10 +8,10 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
-from withinpx.model.field import Base, Field, Patch
+from withinpx.model.field import Base, Field, Patch, shown_in, spread_out
 from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import first_reach, sparse_cnn, sparse_decode, sparse_softargmax
-from withinpx.model.windows import boxes_of_change, cut_pictures, joined, windows_of
+from withinpx.model.sparse import first_reach, sparse_cnn, sparse_decode, sparse_draw, sparse_softargmax
+from withinpx.model.windows import Windows, boxes_of_change, cut_pictures, joined, windows_of
 
 HEIGHT, WIDTH = 26, 30
 
@@ -134,3 +134,16 @@ def test_boxes_at_the_same_place_are_joined_and_not_lost() -> None:
     box = (3, 4, 9, 10)
     assert joined([box, box], gap=2) == [box]
     assert joined([box, (30, 30, 32, 32), box], gap=2) == [box, (30, 30, 32, 32)]
+
+
+@pytest.mark.parametrize("objects", [1, 3])
+def test_a_window_shows_what_the_whole_map_shows_there(objects: int) -> None:
+    model = make_model(BackgroundMode.LAYERED, objects, 2.5).eval()
+    positions = torch.rand(6, objects, 2, dtype=torch.float64) * torch.tensor([WIDTH, HEIGHT])
+    drawn = sparse_draw(model, positions)
+    pictures = torch.arange(6).repeat_interleave(2)
+    windows = Windows(pictures, torch.randint(-3, HEIGHT - 8, (12,)), torch.randint(-3, WIDTH - 8, (12,)), 11, 9)
+    inside = windows.inside((HEIGHT, WIDTH))
+    assert inside is not None
+    expected = cut_pictures(spread_out(drawn), windows)
+    assert ((shown_in(drawn, windows) - expected) * inside).abs().max() == 0

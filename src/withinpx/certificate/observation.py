@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
@@ -158,14 +158,13 @@ class _Drawn:
     def __init__(self, model: Autoencoder, frames: Frames, positions: Tensor, present: Tensor) -> None:
         count, objects = present.shape
         self.layers = sparse_draw(model, positions, present)
-        windows = windows_around(positions.flatten(end_dim=1), model).of(torch.arange(count), objects)
-        behind = frames.background(windows)
-        inside = windows.inside((model.config.height, model.config.width))
+        windows = windows_around(positions.flatten(end_dim=1), model).in_pictures(_each_frame(positions))
+        behind, size = frames.background(windows), self.layers.size
         without, whole = (
-            _over(model, each, behind) * (1 if inside is None else inside)
+            masked(_over(model, each, behind), windows, size)
             for each in self._without_and_with(model, positions, present, windows)
         )
-        shown = frames.cleaned(windows) * (1 if inside is None else inside)
+        shown = masked(frames.cleaned(windows), windows, size)
         found = register(whole - without, shown - without)
         corner = torch.stack([windows.left, windows.top], dim=-1).to(positions.dtype)
         middle, box = middle_and_box(soft_mask((whole - without).abs().amax(dim=1)))
@@ -195,9 +194,10 @@ class _Drawn:
             if len(pairs):
                 frame, each = pairs // objects, pairs % objects
                 wanted = present[frame].clone()
-                wanted[torch.arange(len(pairs)), each] = shows_own
+                numbers = torch.arange(len(pairs), device=pairs.device)
+                wanted[numbers, each] = shows_own
                 again = sparse_draw(model, positions[frame], wanted)
-                into[pairs] = shown_in(again, windows.only(pairs).of(torch.arange(len(pairs)), 1))
+                into[pairs] = shown_in(again, windows.only(pairs).in_pictures(numbers))
         without[~own] = drawn[~own]
         return without, whole
 
@@ -211,10 +211,10 @@ def windows_around(positions: Float[Tensor, "b 2"], model: Autoencoder) -> Windo
     return Windows(torch.arange(len(positions), device=positions.device), top, left, side, side)
 
 
-def inside(windows: Windows, images: Tensor) -> Tensor:
-    """One where a window's pixels lie in the picture, zero beyond."""
-    within = windows.inside((images.shape[-2], images.shape[-1]))
-    return images.new_ones(1) if within is None else within.to(images.dtype)
+def _each_frame(positions: Float[Tensor, "b n 2"]) -> Int[Tensor, " m"]:
+    """The frame that each object of each frame is in."""
+    count, objects = positions.shape[:2]
+    return torch.arange(count, device=positions.device).repeat_interleave(objects)
 
 
 def _leak(
@@ -225,8 +225,7 @@ def _leak(
     centre, reach = seen.centre.double(), (seen.box.double().amax(dim=-1) + model.config.encoder_rf + 2) / 2
     side = 2 * int(reach.max().ceil()) + 1
     left, top = (centre.flatten(end_dim=1).floor().long() - side // 2).T
-    windows = Windows(torch.arange(len(left), device=left.device), top, left, side, side)
-    windows = windows.of(torch.arange(count), objects)
+    windows = Windows(_each_frame(positions), top, left, side, side)
     own = torch.arange(objects, device=left.device).repeat(count)
     logits = shown_in(heatmaps, windows)[torch.arange(len(own)), own].double() / model.config.temperature
     weights = torch.exp(logits - log_mass.double().view(-1, 1, 1))

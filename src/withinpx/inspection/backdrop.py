@@ -57,15 +57,14 @@ class Backdrop:
             return np.asarray((np.abs(level / np.float32(255) - still) <= limit) & (level >= 0) & (level <= 255))
 
         lowest, highest = (np.round((still + sign * limit) * 255).clip(0, 255) for sign in (-1, 1))
-        for step in (1, -1):  # rounding may be one off either way
-            lowest = np.where(is_backdrop(lowest - step) if step > 0 else ~is_backdrop(lowest), lowest - step, lowest)
-            highest = np.where(
-                is_backdrop(highest + step) if step > 0 else ~is_backdrop(highest), highest + step, highest
-            )
+        # rounding may be one off either way
+        lowest = np.where(is_backdrop(lowest - 1), lowest - 1, lowest + ~is_backdrop(lowest))
+        highest = np.where(is_backdrop(highest + 1), highest + 1, highest - ~is_backdrop(highest))
         return lowest.astype(np.uint8), (highest - lowest).astype(np.uint8)
 
 
 def _any_colour(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``any`` along the last axis, which numpy is slow at when it is this short."""
     together = flags[..., 0]
     for colour in range(1, flags.shape[-1]):
         together = together | flags[..., colour]

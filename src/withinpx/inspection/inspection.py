@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
 from withinpx.errors import InputError
-from withinpx.inspection.backdrop import LEVEL, NOISE_FACTOR, Backdrop, Pictures, still_backdrop
+from withinpx.inspection.backdrop import LEVEL, NOISE_FACTOR, Backdrop, Pictures, pictures_of, still_backdrop
 from withinpx.inspection.camera import camera_path, is_moving, nearby_backdrop
 from withinpx.inspection.movers import Mover, find_movers, look_distance
 
@@ -62,7 +62,7 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
         raise InputError(f"{clip.source} is a single picture: nothing can be seen to move in it.")
     if (clip.frames == clip.frames[0]).all():
         raise InputError(f"Nothing moves: all pictures of {clip.source} are the same.")
-    images = clip.frames.astype(np.float32) / np.float32(255)
+    images = pictures_of(clip.frames)
     backdrop, camera = choose_backdrop(images, background)
     check_background(clip, images, backdrop)
     movers = find_movers(images, backdrop)

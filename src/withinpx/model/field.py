@@ -63,8 +63,8 @@ class Base:
 
     values: Float[Tensor, "1 c h w"]  # what is kept
     reach: int | None  # px from the border beyond which it is even; None if it is not
-    margin: int = 0  # px at the border that are kept but no longer shown
-    length: tuple[int, int] = (0, 0)  # height and width with the margin, px
+    margin: int  # px at the border that are kept but no longer shown
+    length: tuple[int, int]  # height and width with the margin, px
 
     @classmethod
     def whole(cls, maps: Float[Tensor, "1 c h w"]) -> "Base":

@@ -42,10 +42,9 @@ class Windows:
         """Some of them."""
         return Windows(self.picture[chosen], self.top[chosen], self.left[chosen], self.height, self.width)
 
-    def of(self, pictures: Int[Tensor, " k"], each: int) -> "Windows":
-        """The same places in these pictures, ``each`` windows a picture in this order."""
-        picture = pictures.to(self.top.device).repeat_interleave(each)
-        return Windows(picture, self.top, self.left, self.height, self.width)
+    def in_pictures(self, pictures: Int[Tensor, " m"]) -> "Windows":
+        """The same places in other pictures."""
+        return Windows(pictures, self.top, self.left, self.height, self.width)
 
     @property
     def on_gpu(self) -> bool:

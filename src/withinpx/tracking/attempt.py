@@ -13,13 +13,14 @@ from torch import Tensor
 from withinpx import __version__
 from withinpx.certificate.assumptions import GATE_PX, check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
-from withinpx.certificate.observation import Observations, inside, picture_of, windows_around
+from withinpx.certificate.observation import Observations, picture_of, windows_around
 from withinpx.data.selection import Selection
 from withinpx.inspection.backdrop import levels_of
 from withinpx.inspection.inspection import Inspection
 from withinpx.inspection.movers import Mover
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
+from withinpx.model.field import masked
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.model.windows import cut_pictures
 from withinpx.tracking.body import Recorded
@@ -172,7 +173,7 @@ def drawings(model: Autoencoder, seen: Observations) -> Tensor:
     grey = torch.full((1, config.colours, config.height, config.width), 0.5, device=device)
     drawn = picture_of(model, places, present, grey) - picture_of(model, places, torch.zeros_like(present), grey)
     windows = windows_around(places.diagonal(dim1=0, dim2=1).T, model)
-    return cut_pictures(drawn, windows) * inside(windows, drawn)
+    return masked(cut_pictures(drawn, windows), windows, (config.height, config.width))
 
 
 def known_centres(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np.float32]:

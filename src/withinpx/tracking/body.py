@@ -14,7 +14,7 @@ from torch import Tensor
 
 from withinpx.certificate.calibration import middle_and_box, soft_mask, strength_of_body
 from withinpx.certificate.observation import Observations
-from withinpx.inspection.backdrop import Pictures
+from withinpx.inspection.backdrop import Levels, Pictures, pictures_of
 
 AROUND = 0.25  # of what is drawn, and
 AROUND_PX = 2.0  # of the network's pictures: how much farther the body may reach
@@ -25,7 +25,7 @@ GAP = 0.04  # of its size: parts of a body are no farther apart than this
 class Recorded:
     """The frames looked at as they were recorded."""
 
-    frames: NDArray[np.uint8]  # (f, h, w, c)
+    frames: Levels  # (f, h, w, c)
     behind: Pictures  # one for all, or one for each
     zoom: float  # px of these per px of the network's pictures
 
@@ -46,9 +46,8 @@ class Recorded:
         return middles
 
 
-def _planes(picture: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:
-    scaled = picture / np.float32(255) if picture.dtype == np.uint8 else picture
-    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(scaled, -1, 0), dtype=np.float32))
+def _planes(picture: Levels | Pictures) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(pictures_of(picture), -1, 0)))
 
 
 def _overlapping(seen: Observations) -> NDArray[np.bool_]:

@@ -38,22 +38,28 @@ def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> 
 def warm_start(
     engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int, batch_size: int = WARM_START_BATCH
 ) -> Iterator[int]:
-    """Teach the encoder, for a few steps, to look at these centres, heatmap i at centre i; count the steps.
-
-    A decoder that draws a layer is taught beside it what to draw there: left alone, it first learns a veil over all.
-    """
+    """Teach the encoder, for a few steps, to look at these centres, heatmap i at centre i; count the steps."""
     optimiser = torch.optim.Adam(engine.model.parameters(), lr=WARM_START_RATE)
     generator = torch.Generator().manual_seed(seed)
     engine.model.train()
     for number in range(1, steps + 1):
         chosen = torch.randperm(len(centres), generator=generator)[:batch_size].to(centres.device)
-        loss = engine.look(chosen, centres[chosen], TARGET_WIDTH)
-        if isinstance(engine, SparseEngine) and engine.model.config.draws_a_layer:
-            loss = loss + engine.redraw_at(chosen, centres[chosen])
+        loss = warm_start_loss(engine, chosen, centres[chosen])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         yield number
+
+
+def warm_start_loss(engine: Engine, chosen: Tensor, centres: Float[Tensor, "b n 2"]) -> Tensor:
+    """How far the heatmaps are from their centres, and a layer's decoder from drawing what is there.
+
+    A decoder that draws a layer is taught beside it what to draw there: left alone, it first learns a veil over all.
+    """
+    loss = engine.look(chosen, centres, TARGET_WIDTH)
+    if isinstance(engine, SparseEngine) and engine.model.config.draws_a_layer:
+        loss = loss + engine.redraw_at(chosen, centres)
+    return loss
 
 
 LOST_PX = 4.0  # further than this from its thing, in half of the pictures, is lost

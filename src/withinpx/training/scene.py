@@ -114,17 +114,17 @@ class Scene:
         batch = partial(Scene, self.images, self.backgrounds, chosen, self.statistics.only(chosen), self.blank)
         if self.one_each:  # nothing to look for: a GPU need not wait for an answer
             change, places = self.changes[0], torch.arange(len(chosen), device=chosen.device)
-            windows = change.windows.only(chosen).of(places, 1)
+            windows = change.windows.only(chosen).in_pictures(places)
             fewer = [Change(windows, change.shown[chosen], change.around[chosen])]
             return batch(fewer, self.share, one_each=True)
         place = torch.full((len(self.images),), -1, device=chosen.device)
         place[chosen] = torch.arange(len(chosen), device=chosen.device)
         changes = []
         for change in self.changes:
-            windows, there = change.windows, place[change.windows.picture]
+            there = place[change.windows.picture]
             kept = (there >= 0).nonzero()[:, 0]
             if len(kept):
-                these = Windows(there[kept], windows.top[kept], windows.left[kept], windows.height, windows.width)
+                these = change.windows.only(kept).in_pictures(there[kept])
                 changes.append(Change(these, change.shown[kept], change.around[kept]))
         return batch(changes, self.share)
 
@@ -161,8 +161,7 @@ class Scene:
         return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else self._cut(self.backgrounds, windows)
 
     def _cut(self, pictures: Tensor, windows: Windows) -> Tensor:
-        there = Windows(self.which[windows.picture], windows.top, windows.left, windows.height, windows.width)
-        return cut_pictures(pictures, there)
+        return cut_pictures(pictures, windows.in_pictures(self.which[windows.picture]))
 
 
 def nothing_seen(model: Autoencoder, like: Tensor) -> Base:

@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.training.discover import TARGET_WIDTH, WARM_START_RATE, moving_centres
+from withinpx.training.discover import WARM_START_RATE, moving_centres, warm_start_loss
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, is_learned, placed, settle_batch_norm
 from withinpx.training.log import Log
@@ -162,9 +162,7 @@ _compiled_redraw = torch.compile(_redraw, dynamic=False, fullgraph=True)
 
 def _look_step(engine: Engine, optimiser: Optimizer, centres: Tensor) -> OneStep:
     def step(chosen: Tensor) -> tuple[Tensor, Tensor]:
-        loss = engine.look(chosen, centres[chosen], TARGET_WIDTH)
-        if isinstance(engine, SparseEngine) and engine.model.config.draws_a_layer:
-            loss = loss + engine.redraw_at(chosen, centres[chosen])
+        loss = warm_start_loss(engine, chosen, centres[chosen])
         return descend(loss, loss, optimiser)
 
     return step
