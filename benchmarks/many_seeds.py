@@ -18,7 +18,8 @@ from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
 from withinpx.training.fit import FitSettings, adam, placed
 from withinpx.training.recipe import PAPER
-from withinpx.training.together import AtOnce, OneStep, engines_for, redraw_step
+from withinpx.training.step import AtOnce, Step, redraw_step
+from withinpx.training.together import engines_for
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 BATCH = 128
@@ -57,9 +58,9 @@ def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
-def steps_of(engines: Sequence[Engine], device: torch.device, *, compiled: bool = False) -> list[OneStep]:
+def steps_of(engines: Sequence[Engine], device: torch.device) -> list[Step]:
     """One step per network."""
-    return [redraw_step(each, adam(each.model, PAPER, device), compiled=compiled) for each in engines]
+    return [redraw_step(each, adam(each.model, PAPER, device)) for each in engines]
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ class ManySeeds:
         """Print one line per setting."""
         device = torch.device(self.device)
         print("encoder RF, decoder RF, object | dense eager, ms | sparse alone, ms | together, ms per seed | ", end="")
-        print("compiled, ms per seed | dense / compiled | peak MB dense, sparse | ", end="")
-        print("difference of a first step's loss from alone, relative: together, compiled")
+        print("by hand, ms per seed | dense / by hand | peak MB dense, sparse | ", end="")
+        print("difference of a first step's loss from alone, relative: together, by hand")
         for sizes in SETTINGS:
             self._setting(SquaresRun(*sizes), device)
 
@@ -86,13 +87,14 @@ class ManySeeds:
             return [new_network(run.network, seed).to(device).train() for seed in range(seeds)]
 
         shuffled = [torch.randperm(count, generator=torch.Generator().manual_seed(seed)) for seed in range(self.seeds)]
-        chosen = torch.stack(shuffled)[:, :BATCH].to(device)
+        chosen = torch.stack(shuffled)[:, None, :BATCH].expand(-1, 2, -1).contiguous().to(device)
         first, shown = placed(models(1)[0], images, device)
         dense = steps_of([DenseEngine(first, shown)], device)[0]
         settings = FitSettings(device)
         alone = steps_of(engines_for(models(1), images, settings), device)[0]
-        together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device), device)
-        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device, compiled=True), device)
+        together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device))
+        by_hand = FitSettings(device, fast=True)
+        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, by_hand), device))
         again = steps_of(engines_for(models(self.seeds), images, settings), device)
         one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
         off = [float(((many(chosen)[0] - one_by_one).abs() / one_by_one).max()) for many in (together, fast)]
@@ -100,11 +102,9 @@ class ManySeeds:
         slow = milliseconds(lambda: dense(chosen[0]), 10, device)
         single = milliseconds(lambda: alone(chosen[0]), 10, device)
         recorded = milliseconds(lambda: together(chosen), 10, device) / self.seeds
-        compiled = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
+        handmade = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
         sizes = f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size}"
-        print(
-            f"{sizes} | {slow:.2f} | {single:.2f} | {recorded:.3f} | {compiled:.3f} | {slow / compiled:.1f} | ", end=""
-        )
+        print(f"{sizes} | {slow:.2f} | {single:.2f} | {recorded:.3f} | {handmade:.3f} | {slow / handmade:.1f} | ", end="")
         print(f"{memory[0]:.0f}, {memory[1]:.0f} | {off[0]:.1e}, {off[1]:.1e}", flush=True)
 
 

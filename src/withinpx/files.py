@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,22 @@ def folder_for(path: Path) -> Path:
     if not os.access(path, os.W_OK):
         raise InputError(f"The output folder {path} cannot be written to: choose another place.")
     return path
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """While this lasts no other process is here; it ends with the process, however that ends."""
+    try:
+        import fcntl  # noqa: PLC0415  (not on Windows, where nobody is kept out)
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder_for(folder), os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"Another process is writing to {folder}: wait for it, or choose another place.") from None
+        yield
+    finally:
+        os.close(handle)

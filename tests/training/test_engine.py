@@ -61,7 +61,7 @@ def test_the_warm_start_s_loss_is_equal() -> None:
 def test_batch_norm_settles_to_the_same_statistics() -> None:
     dense, sparse = engines(BackgroundMode.POSITIONAL)
     for engine in (dense, sparse):
-        settle_batch_norm(engine, len(dense.images), batch_size=50)
+        settle_batch_norm([engine], len(dense.images), batch_size=50)
     for (name, expected), found in zip(dense.model.named_buffers(), sparse.model.buffers(), strict=True):
         assert (expected - found).abs().max() < 1e-9, name
 

@@ -33,12 +33,10 @@ class ReproduceCommand:
     """Epochs per run, if not the recipe's (central)."""
     device: Device = "auto"
     """Where to train."""
-    fast: bool = False
-    """On CUDA: compiled, and captured as one graph (central)."""
     together: bool = False
     """All seeds of a setting at once (central)."""
-    bfloat16: bool = False
-    """With --fast: convolutions in bfloat16 (central)."""
+    fast: bool = False
+    """With --together, on CUDA: fused kernels, wide filters in half precision (central)."""
 
     def run(self) -> None:
         """Make it."""
@@ -56,7 +54,7 @@ class ReproduceCommand:
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        settings = FitSettings(choose_device(self.device), self.fast, self.bfloat16, self.together)
+        settings = FitSettings(choose_device(self.device), fast=self.fast, together=self.together)
         for summary in run_central(self.out, named_recipe(self.recipe, self.epochs), self.seeds, settings):
             print_json(summary)
 

@@ -45,10 +45,6 @@ class FitCommand:
     """Where to train."""
     dense: bool = False
     """Compute everywhere, even where nothing changes."""
-    fast: bool = False
-    """On CUDA: compiled, and captured as one graph."""
-    bfloat16: bool = False
-    """With --fast: convolutions in bfloat16."""
     resume: bool = False
     """Go on with an interrupted run in --out."""
     tensorboard: bool = False
@@ -63,7 +59,7 @@ class FitCommand:
         with ProgressBar() as bar:
             watchers = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
             device = choose_device(self.device)
-            settings = FitSettings(device, self.fast, self.bfloat16, self.dense, watchers=watchers)
+            settings = FitSettings(device, dense=self.dense, watchers=watchers)
             said = self._squares(settings)
         print(said)
 

@@ -35,10 +35,21 @@ STYLE: Any = {
 @contextmanager
 def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
     """A row of panels that becomes the file ``path``."""
+    with panels(path, (1,), columns, width, height) as (fig, (row,)):
+        yield fig, row
+
+
+@contextmanager
+def panels(
+    path: Path, heights: tuple[float, ...], columns: int, width: float, height: float
+) -> Iterator[tuple[Figure, list[list[Axes]]]]:
+    """Rows of panels, of these relative heights, that become the file ``path``; panels in a column share their x."""
     with plt.rc_context(STYLE):
-        fig, axes = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
+        fig, axes = plt.subplots(
+            len(heights), columns, figsize=(width, height), squeeze=False, sharex="col", height_ratios=heights
+        )
         try:
-            yield fig, list(axes[0])
+            yield fig, [list(row) for row in axes]
             fig.savefig(folder_for(path.parent) / path.name)
         finally:
             plt.close(fig)

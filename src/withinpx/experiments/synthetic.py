@@ -93,7 +93,8 @@ def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> list[Au
     first = runs[0]
     models = [new_network(run.network, run.seed) for run in runs]
     images = torch.from_numpy(first.data.train().images)
-    return fit_together(models, images, first.recipe, [run.seed for run in runs], settings)
+    fit_together(models, images, first.recipe, [run.seed for run in runs], settings)
+    return models
 
 
 @torch.no_grad()

@@ -86,11 +86,12 @@ def draw_bound(
     mean = curve_at(0)
     line = np.array([mean(value) for value in values])
     below = line
-    for n in shades:
+    for fainter, n in enumerate(shades):
         curve = curve_at(n)
         above = np.array([curve(value) for value in values])
         label = f"decoder, within {n} s.d."
-        axis.fill_between(values, below, above, color=THEORY, alpha=0.55 / n, linewidth=0, label=label)
+        alpha = 0.55 * (1 - fainter / len(shades))
+        axis.fill_between(values, below, above, color=THEORY, alpha=alpha, linewidth=0, label=label)
         below = above
     axis.plot(values, line, color=THEORY, linewidth=1.8, label="bound for $\\Delta_G = 0$")
     for crossing in mean.crossings:

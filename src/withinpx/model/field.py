@@ -148,6 +148,11 @@ class Patch:
 
     windows: Windows
     values: Float[Tensor, "m c h w"]
+    times: int = 1  # how many windows that look just the same each stands for
+
+    def holding(self, values: Float[Tensor, "m c h w"]) -> "Patch":
+        """Other values in the same windows."""
+        return Patch(self.windows, values, self.times)
 
 
 @dataclass(frozen=True)

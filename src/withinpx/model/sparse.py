@@ -23,32 +23,44 @@ from withinpx.model.windows import Windows, cut, windows_of
 
 def first_reach(cnn: CNN) -> int:
     """How far around a window of change the first filter has to look to see all that it touches, px."""
-    return 2 * (_stages(cnn)[0][0].kernel_size[0] // 2)
+    first = next(layer for layer in cnn if isinstance(layer, nn.Conv2d))
+    return 2 * (first.kernel_size[0] // 2)
 
 
 def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
     """The CNN over a field whose patches show each window of change and ``first_reach`` px around it."""
-    stages = _stages(cnn)
-    size, base = inputs.size, inputs.base
-    patches = [Patch(patch.windows, masked(patch.values, patch.windows, size)) for patch in inputs.patches]
-    for (conv, norm), following in zip(stages, [*stages[1:], None], strict=True):
-        reach = conv.kernel_size[0] // 2
-        base = base.holding(F.conv2d(base.values, conv.weight, conv.bias, padding=reach))
-        patches = [
-            Patch(patch.windows.grown(-reach), F.conv2d(patch.values, conv.weight, conv.bias)) for patch in patches
-        ]
-        if norm is None or following is None:
-            break
-        around = 2 * (following[0].kernel_size[0] // 2)
-        wider = [patch.windows.grown(around) for patch in patches]
-        composites = [base.cut(windows) for windows in wider]
-        behind = [_middle(composite, around) for composite in composites]
-        scale, shift = _normalisation(norm, Field(inputs.pictures, base, patches), behind)
-        base = base.holding(F.relu(torch.addcmul(shift, base.values, scale)))
-        for index, (windows, composite) in enumerate(zip(wider, composites, strict=True)):
-            maps = _with_middle(composite, patches[index].values, around)
-            patches[index] = Patch(windows, masked(F.relu(torch.addcmul(shift, maps, scale)), windows, size))
-    return Field(inputs.pictures, base, patches)
+    first, *others = (layer for layer in cnn if isinstance(layer, nn.Conv2d))
+    norms = [layer for layer in cnn if isinstance(layer, nn.BatchNorm2d)]
+    patches = [patch.holding(masked(patch.values, patch.windows, inputs.size)) for patch in inputs.patches]
+    maps = _convolved(first, Field(inputs.pictures, inputs.base, patches))
+    for norm, conv in zip(norms, others, strict=True):
+        maps = _layer(norm, conv, maps)
+    return maps
+
+
+def _convolved(conv: nn.Conv2d, maps: Field) -> Field:
+    reach = conv.kernel_size[0] // 2
+    base = maps.base.holding(F.conv2d(maps.base.values, conv.weight, conv.bias, padding=reach))
+    patches = [
+        Patch(patch.windows.grown(-reach), F.conv2d(patch.values, conv.weight, conv.bias), patch.times)
+        for patch in maps.patches
+    ]
+    return Field(maps.pictures, base, patches)
+
+
+def _layer(norm: nn.BatchNorm2d, conv: nn.Conv2d, maps: Field) -> Field:
+    """Batch-norm, ReLU and the filter that follows, for which the windows grow."""
+    around = 2 * (conv.kernel_size[0] // 2)
+    wider = [patch.windows.grown(around) for patch in maps.patches]
+    composites = [maps.base.cut(windows) for windows in wider]
+    behind = [_middle(composite, around) for composite in composites]
+    scale, shift = _normalisation(norm, maps, behind)
+    base = maps.base.holding(F.relu(torch.addcmul(shift, maps.base.values, scale)))
+    patches = []
+    for windows, composite, patch in zip(wider, composites, maps.patches, strict=True):
+        values = F.relu(torch.addcmul(shift, _with_middle(composite, patch.values, around), scale))
+        patches.append(Patch(windows, masked(values, windows, maps.size), patch.times))
+    return _convolved(conv, Field(maps.pictures, base, patches))
 
 
 def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor, "b n 2"], Float[Tensor, "b n"]]:
@@ -116,12 +128,6 @@ def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Fiel
     return Field(drawn.pictures, Base.whole(over(drawn.base.spread(), still)), patches)
 
 
-def _stages(cnn: CNN) -> list[tuple[nn.Conv2d, nn.BatchNorm2d | None]]:
-    layers = list(cnn)
-    norms = {index: layer for index, layer in enumerate(layers) if isinstance(layer, nn.BatchNorm2d)}
-    return [(layer, norms.get(index + 1)) for index, layer in enumerate(layers) if isinstance(layer, nn.Conv2d)]
-
-
 def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Batch-norm as ``scale * x + shift``; in training from the statistics of all pixels of all pictures."""
     mean, variance, _ = _running(norm)
@@ -132,12 +138,14 @@ def _normalisation(norm: nn.BatchNorm2d, maps: Field, behind: list[Tensor]) -> t
             (masked(patch.values, patch.windows, maps.size), masked(base, patch.windows, maps.size))
             for patch, base in zip(maps.patches, behind, strict=True)
         ]
-        for value, base in pairs:
-            mean = mean + (value - base).sum(dim=(0, -2, -1)) / count
+        times = [patch.times for patch in maps.patches]
+        for (value, base), often in zip(pairs, times, strict=True):
+            mean = mean + (value - base).sum(dim=(0, -2, -1)) * (often / count)
         centre = mean[:, None, None]
         variance = maps.base.mean((maps.base.values - centre) ** 2)
-        for value, base in pairs:  # (value - mean)^2 - (base - mean)^2, without cancellation
-            variance = variance + ((value - base) * (value + base - 2 * centre)).sum(dim=(0, -2, -1)) / count
+        for (value, base), often in zip(pairs, times, strict=True):  # (value - mean)^2 - (base - mean)^2, no cancelling
+            more = ((value - base) * (value + base - 2 * centre)).sum(dim=(0, -2, -1))
+            variance = variance + more * (often / count)
         _remember(norm, mean.detach(), variance.detach() * (count / (count - 1)))
     scale = norm.weight * torch.rsqrt(variance + norm.eps)
     return scale[:, None, None], (norm.bias - mean * scale)[:, None, None]
@@ -147,7 +155,7 @@ def _remember(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor) -> None:
     """The running averages, as nn.BatchNorm2d keeps them."""
     running_mean, running_variance, seen = _running(norm)
     seen += 1
-    weight = 1 / int(seen) if norm.momentum is None else norm.momentum
+    weight = 1 / seen.to(mean.dtype) if norm.momentum is None else torch.full_like(mean, norm.momentum)
     running_mean.lerp_(mean, weight)
     running_variance.lerp_(variance, weight)
 
@@ -161,7 +169,7 @@ def _running(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor, Tensor]:
 
 def _windows_around(positions: Tensor, model: Autoencoder) -> list[Windows]:
     """Windows of all pixels that a Gaussian at one of these positions touches, near ones joined."""
-    reach = int(_gaussian_reach(model, positions.dtype) + 0.5)
+    reach = int(gaussian_reach(model, positions.dtype) + 0.5)
     corners = positions.floor().long() - reach
     side = 2 * reach + 1
     pictures, objects = corners.shape[:2]
@@ -172,7 +180,7 @@ def _windows_around(positions: Tensor, model: Autoencoder) -> list[Windows]:
     return windows_of(boxes, 2 * (model.config.decoder_rf // 2), positions.device)
 
 
-def _gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:
+def gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:
     """How far from its centre a Gaussian is anything but zero to the precision of ``dtype``, px."""
     config = model.config
     if config.support is not None:

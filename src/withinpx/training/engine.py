@@ -23,6 +23,7 @@ class Engine(Protocol):
 
     model: Autoencoder
     tolerance: float  # a pixel less than this off is redrawn right
+    latest: Tensor  # (b, n, 2): z of each picture as last seen; not a number before that
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
@@ -36,14 +37,15 @@ class DenseEngine:
 
     def __init__(self, model: Autoencoder, images: Tensor, tolerance: float = TOLERANCE) -> None:
         self.model, self.images, self.tolerance = model, images, tolerance
+        self.latest = images.new_full((len(images), model.config.objects, 2), torch.nan)
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
-        return redraw(self.model, self.images[chosen], self.nearby(nearby), self.tolerance)
-
-    def nearby(self, nearby: Tensor) -> Tensor | None:
-        """The nearby frames, if the decoder looks at any."""
-        return self.images[nearby] if self.model.config.background is BackgroundMode.NEARBY else None
+        looks_nearby = self.model.config.background is BackgroundMode.NEARBY
+        batch = self.images[chosen]
+        positions, drawn = self.model(batch, self.images[nearby] if looks_nearby else None)
+        self.latest[chosen] = positions.detach()
+        return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch, self.tolerance).float().mean()
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
@@ -51,12 +53,6 @@ class DenseEngine:
         logits = self.model.heatmaps(self.images[chosen]).flatten(start_dim=-2) / config.temperature
         wanted = render(centres, (config.height, config.width), width).flatten(start_dim=-2)
         return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
-
-
-def redraw(model: Autoencoder, batch: Tensor, nearby: Tensor | None, tolerance: float) -> tuple[Tensor, Tensor]:
-    """Loss and accuracy of the reconstruction of a batch."""
-    drawn = model(batch, nearby).images.to(batch.dtype)  # from bfloat16, under autocast
-    return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch, tolerance).float().mean()
 
 
 class SparseEngine:
@@ -69,7 +65,7 @@ class SparseEngine:
         self.present = present  # (b, n): which objects each picture shows; all, if not given
         self.hold: tuple[Tensor, float] | None = None  # centres (b n 2) the heatmaps are held to, and how firmly
         self.hold_width = 1.0  # px: the Gaussian that a held heatmap should look like
-        self.latest = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)  # z as last seen
+        self.latest = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)
 
     def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
@@ -78,17 +74,20 @@ class SparseEngine:
         positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
         self.latest[chosen] = positions.detach()
         drawn = sparse_draw(self.model, positions, None if self.present is None else self.present[chosen])
-        wrong = scene.compare(drawn.detach(), self._picture, self._wrong, self._bare_wrong(scene, drawn))
-        loss = self._loss(scene, drawn)
+        loss, accuracy = self._loss(scene, drawn), self._accuracy(scene, drawn.detach())
         if self.hold is not None and self.hold[1] > 0:
             centres, weight = self.hold
             loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.hold_width)
-        return loss, 1 - wrong / scene.pixels
+        return loss, accuracy
 
     def redraw_at(self, chosen: Tensor, centres: Tensor) -> Tensor:
         """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
         drawn = sparse_draw(self.model, centres.nan_to_num(0.0), ~centres.isnan().any(dim=-1))
         return self._loss(self.scene.only(chosen), drawn)
+
+    def _accuracy(self, scene: Scene, drawn: Field) -> Tensor:
+        wrong = scene.compare(drawn, self._picture, self._wrong, self._bare_wrong(scene, drawn))
+        return 1 - wrong / scene.pixels
 
     def _loss(self, scene: Scene, drawn: Field) -> Tensor:
         bare = self._bare_loss(scene, drawn)
@@ -155,6 +154,7 @@ def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> En
         noise = noise_level(images)
         if noise < tolerance:  # or nothing stands out from a background that is not static
             scene = Scene.of(images, model, noise)
-            if scene.share <= SPARSE_SHARE and (images.device.type == "cpu" or scene.one_each):
+            little = scene.alike or scene.share <= SPARSE_SHARE
+            if little and (images.device.type == "cpu" or scene.one_each):
                 return SparseEngine(model, scene, tolerance)
     return DenseEngine(model, images, tolerance)

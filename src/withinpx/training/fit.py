@@ -2,11 +2,13 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from withinpx.errors import BrokenTrainingError, InputError
@@ -14,16 +16,15 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
 from withinpx.training.discover import lost_heatmaps, moving_centres, warm_start
-from withinpx.training.engine import DenseEngine, Engine, SparseEngine, choose_engine
+from withinpx.training.engine import Engine, SparseEngine, choose_engine
+from withinpx.training.learned import Learned
 from withinpx.training.log import Epoch, Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_picture
-from withinpx.training.step import Step, fast_step, plain_step
+from withinpx.training.step import InTurn, at_once, redraw_step
 from withinpx.training.watcher import Watcher
 
 CPU = torch.device("cpu")
-LEARNED_ACCURACY = 0.9999  # ten times stricter than what a run is accepted at
-LEARNED_EPOCHS = 5
 NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
 
 
@@ -32,8 +33,7 @@ class FitSettings:
     """Where and how safely to train; none of it changes what is learned, but for rounding."""
 
     device: torch.device = CPU
-    fast: bool = False  # on CUDA: compiled CNNs, the whole step captured as one graph
-    bfloat16: bool = False  # with fast: convolutions in bfloat16; positions and loss stay float32
+    fast: bool = False  # on CUDA: kernels by hand, wide filters in half precision (model/windowed.py)
     together: bool = False  # seeds that share shapes at once (training/together.py)
     dense: bool = False  # compute everywhere, even where nothing changes; equal but for rounding, and slower
     folder: Path | None = None  # for the log and the checkpoints
@@ -42,12 +42,10 @@ class FitSettings:
 
     @property
     def precision(self) -> str:
-        """What convolutions are computed in: on CUDA, TensorFloat-32 unless bfloat16 is asked for."""
-        if self.bfloat16:
-            return "bfloat16"
-        if self.together and self.device.type == "cuda":
-            return "tf32 compiled" if self.fast else "tf32"
-        return "float32"
+        """What filters round their factors to."""
+        if self.device.type != "cuda":
+            return "float32"
+        return "half" if self.fast else "tf32"
 
 
 DEFAULTS = FitSettings()
@@ -75,7 +73,8 @@ def learn(
     optimiser = adam(model, recipe, device)
     done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
     log = Log(settings.folder, done)
-    step = choose_step(engine, optimiser, settings)
+    step = redraw_step(engine, optimiser)
+    learned = Learned(engine, count, recipe)
     if centres is not None and not done:
         look_there(engine, centres, recipe, steps=recipe.warm_start_steps, seed=seed, watchers=settings.watchers)
     saved = time.monotonic()
@@ -86,8 +85,8 @@ def learn(
         if isinstance(engine, SparseEngine) and centres is not None:
             engine.hold = (centres, recipe.hold * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
         losses, accuracies = [], []
-        for chosen, nearby in batches(count, recipe.batch_size, seed, number, device):
-            loss, accuracy = step(chosen, nearby)
+        for batch in batches(count, recipe.batch_size, seed, number, device):
+            loss, accuracy = step(batch)
             losses.append(loss)
             accuracies.append(accuracy)
 
@@ -100,9 +99,9 @@ def learn(
         if settings.folder and time.monotonic() - saved > settings.checkpoint_every_s:
             save_checkpoint(settings.folder, model, optimiser, number)
             saved = time.monotonic()
-        if recipe.stop_when_learned and is_learned(log.epochs):
+        if learned.is_over(log.epochs):
             break
-    settle_batch_norm(engine, count, recipe.batch_size, device)
+    settle_batch_norm([engine], count, recipe.batch_size, device)
     return model.eval()
 
 
@@ -120,13 +119,6 @@ def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.opti
     """App. C.1's optimiser; on CUDA in a form that can be captured."""
     on_cuda = device.type == "cuda"
     return torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
-
-
-def choose_step(engine: Engine, optimiser: torch.optim.Adam, settings: FitSettings) -> Step:
-    """The plain step, or the fast one if it was asked for and there is a CUDA device."""
-    if settings.fast and settings.device.type == "cuda" and isinstance(engine, DenseEngine):
-        return fast_step(engine, optimiser, settings.bfloat16)
-    return plain_step(engine, optimiser)
 
 
 def look_there(
@@ -159,7 +151,7 @@ def set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -
 
 def batches(
     count: int, batch_size: int, seed: int, epoch: int, device: torch.device = CPU
-) -> Iterator[tuple[Tensor, Tensor]]:
+) -> Iterator[Int[Tensor, "2 b"]]:
     """The epoch's batches as indices: of the pictures, and of a picture nearby in time for each.
 
     They depend on the seed and the epoch alone, so a resumed run sees what an uninterrupted one would. What does not
@@ -172,14 +164,7 @@ def batches(
     outside = (order + away < 0) | (order + away >= count)
     nearby = (order + torch.where(outside, -away, away)) % count
     whole = max(count // batch_size, 1) * min(batch_size, count)
-    order, nearby = order[:whole].to(device), nearby[:whole].to(device)
-    yield from zip(order.split(batch_size), nearby.split(batch_size), strict=True)
-
-
-def is_learned(epochs: list[Epoch]) -> bool:
-    """Have the last epochs all redrawn nearly every pixel of every batch? No truth is asked."""
-    last = epochs[-LEARNED_EPOCHS:]
-    return len(last) == LEARNED_EPOCHS and all(each.reconstruction_accuracy >= LEARNED_ACCURACY for each in last)
+    yield from torch.stack([order[:whole], nearby[:whole]]).to(device).split(batch_size, dim=1)
 
 
 def stop_if_broken(epoch: Epoch) -> None:
@@ -192,18 +177,29 @@ def stop_if_broken(epoch: Epoch) -> None:
 
 
 @torch.no_grad()
-def settle_batch_norm(engine: Engine, count: int, batch_size: int, device: torch.device = CPU) -> None:
-    """Measure batch-norm's statistics once more, over all pictures, with the final weights.
+def settle_batch_norm(
+    engines: Sequence[Engine], count: int, batch_size: int, device: torch.device = CPU, *, recorded: bool = False
+) -> None:
+    """Measure batch-norm's statistics once more, over all pictures, with the final weights, and stop training.
 
     The running averages that training leaves behind mix statistics of earlier weights.
     """
-    norms = [module for module in engine.model.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [each for engine in engines for each in engine.model.modules() if isinstance(each, nn.BatchNorm2d)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # a plain average over the batches
-    engine.model.train()
-    for chosen, nearby in batches(count, batch_size, 0, 0, device):
-        engine.redraw(chosen, nearby)
+    for engine in engines:
+        engine.model.train()
+    looks = [partial(_look_only, engine) for engine in engines]
+    look = at_once(looks, device) if recorded else InTurn(looks)
+    for batch in batches(count, batch_size, 0, 0, device):
+        look(batch.expand(len(engines), -1, -1))
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
+    for engine in engines:
+        engine.model.eval()
+
+
+def _look_only(engine: Engine, batch: Tensor) -> tuple[Tensor, Tensor]:
+    return engine.redraw(*batch)

@@ -62,6 +62,7 @@ class Scene:
     changes: list[Change]
     share: float  # of the pixels that the encoder has to compute
     one_each: bool = False  # has every picture one change, all of one size, in the order of the pictures?
+    alike: bool = False  # and do these all look the same, over the same, out of the border's reach?
 
     def __len__(self) -> int:
         return len(self.which)
@@ -105,9 +106,11 @@ class Scene:
         ]
         order = torch.arange(len(images), device=images.device)
         one_each = len(changes) == 1 and torch.equal(changes[0].windows.picture, order)
+        alike = one_each and _alike(changes[0], blank, 2 * reach)
         statistics = Statistics.of(backgrounds)
         images, backgrounds = (each.contiguous(memory_format=torch.channels_last) for each in (images, backgrounds))
-        return cls(images, backgrounds, order, statistics, blank, changes, touched / images[:, 0].numel(), one_each)
+        share = touched / images[:, 0].numel()
+        return cls(images, backgrounds, order, statistics, blank, changes, share, one_each, alike)
 
     def only(self, chosen: Tensor) -> "Scene":
         """The pictures of a batch."""
@@ -116,7 +119,7 @@ class Scene:
             change, places = self.changes[0], torch.arange(len(chosen), device=chosen.device)
             windows = change.windows.only(chosen).in_pictures(places)
             fewer = [Change(windows, change.shown[chosen], change.around[chosen])]
-            return batch(fewer, self.share, one_each=True)
+            return batch(fewer, self.share, one_each=True, alike=self.alike)
         place = torch.full((len(self.images),), -1, device=chosen.device)
         place[chosen] = torch.arange(len(chosen), device=chosen.device)
         changes = []
@@ -129,10 +132,16 @@ class Scene:
         return batch(changes, self.share)
 
     def heatmaps(self, model: Autoencoder) -> Field:
-        """The encoder over all pictures."""
+        """The encoder over all pictures. What looks the same in all of them is looked at once: it is equivariant."""
         reach = first_reach(model.encoder)
-        patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
-        return sparse_cnn(model.encoder, Field(len(self), self.blank, patches))
+        if not self.alike:
+            patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
+            return sparse_cnn(model.encoder, Field(len(self), self.blank, patches))
+        change = self.changes[0]
+        first = change.windows.only(torch.arange(1, device=self.which.device)).grown(reach)
+        seen = sparse_cnn(model.encoder, Field(len(self), self.blank, [Patch(first, change.around[:1], len(self))]))
+        values = seen.patches[0].values.expand(len(self), -1, -1, -1)
+        return Field(len(self), seen.base, [Patch(change.windows.grown(model.config.encoder_rf // 2), values)])
 
     def compare(self, drawn: Field, picture: Picture, measure: Measure, bare: Tensor | None = None) -> Tensor:
         """The sum of a measure over all pixels of all pictures, computed only where it is not the background's.
@@ -162,6 +171,14 @@ class Scene:
 
     def _cut(self, pictures: Tensor, windows: Windows) -> Tensor:
         return cut_pictures(pictures, windows.in_pictures(self.which[windows.picture]))
+
+
+def _alike(change: Change, blank: Base, distance: int) -> bool:
+    """Do all windows show the same, over a background of one colour, at least this far from the border?"""
+    height, width = blank.size
+    inside = change.windows.lie_within(distance, distance, height - distance, width - distance).all()
+    same = (change.around == change.around[:1]).all() & (blank.values == blank.values[..., :1, :1]).all()
+    return bool(inside & same)
 
 
 def nothing_seen(model: Autoencoder, like: Tensor) -> Base:

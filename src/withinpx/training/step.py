@@ -1,59 +1,27 @@
-"""One step of training: reconstruct, compare, step."""
+"""One step of training, of one network or of several at once: reconstruct, compare, step."""
 
-import copy
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.optim import Optimizer
 
-from withinpx.model.autoencoder import Autoencoder
-from withinpx.training.engine import DenseEngine, Engine, redraw
+from withinpx.training.engine import Engine
 
-Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # pictures, pictures nearby, as indices -> loss, accuracy
-WARM_UPS = 3  # steps before a graph is captured, for the libraries to choose their kernels
-
-
-def plain_step(engine: Engine, optimiser: Optimizer) -> Step:
-    """The step as anyone would write it; on a CPU, deterministic."""
-
-    def step(chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        return descend(*engine.redraw(chosen, nearby), optimiser)
-
-    return step
+Batch = Int[Tensor, "2 b"]  # which pictures, and which picture nearby in time for each
+Step = Callable[[Tensor], tuple[Tensor, Tensor]]  # a batch -> its loss and accuracy
+Answers = tuple[Float[Tensor, " s"], Float[Tensor, " s"]]  # loss and accuracy of every network
 
 
-def fast_step(engine: DenseEngine, optimiser: Optimizer, bfloat16: bool) -> Step:
-    """The same step on a CUDA device: compiled CNNs, then all of it captured as one graph."""
-    compiled = with_compiled_cnns(engine.model)
+def redraw_step(engine: Engine, optimiser: Optimizer) -> Step:
+    """Reconstruct, compare, step."""
 
-    def on_batch(batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
-        with torch.autocast("cuda", torch.bfloat16, enabled=bfloat16):
-            loss, accuracy = redraw(compiled, batch, nearby, engine.tolerance)
-        return descend(loss, accuracy, optimiser)
-
-    captured = CapturedStep(on_batch)
-
-    def step(chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        return captured(engine.images[chosen], engine.nearby(nearby))
+    def step(batch: Batch) -> tuple[Tensor, Tensor]:
+        return descend(*engine.redraw(*batch), optimiser)
 
     return step
-
-
-def with_compiled_cnns(model: Autoencoder) -> Autoencoder:
-    """The same network, weights shared, with compiled CNNs; what lies between them stays as it is.
-
-    Compiled in one piece with the encoder, under bfloat16 autocast, the softargmax came out up to 3.8 px wrong (torch
-    2.11, H200), although each compiled alone is right to 2e-5 px; such a run trains on positions that do not exist.
-    """
-    twin = copy.copy(model)
-    twin._modules = {
-        **model._modules,
-        "encoder": cast(nn.Module, torch.compile(model.encoder)),
-        "decoder": cast(nn.Module, torch.compile(model.decoder)),
-    }
-    return twin
 
 
 def descend(loss: Tensor, accuracy: Tensor, optimiser: Optimizer) -> tuple[Tensor, Tensor]:
@@ -64,39 +32,68 @@ def descend(loss: Tensor, accuracy: Tensor, optimiser: Optimizer) -> tuple[Tenso
     return loss.detach(), accuracy.detach()
 
 
-class CapturedStep:
-    """A step that is recorded once as a CUDA graph and replayed from then on. All batches must be of one shape."""
+class InTurn:
+    """The same step of several networks, one after the other: their batches in, losses and accuracies out."""
 
-    def __init__(self, step: Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]) -> None:
-        self._step = step
-        self._warm_ups = WARM_UPS
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+
+    def __call__(self, batches: Int[Tensor, "s 2 b"]) -> Answers:
+        """One step of every network."""
+        losses, accuracies = zip(*(step(each) for step, each in zip(self._steps, batches, strict=True)), strict=True)
+        return torch.stack(losses), torch.stack(accuracies)
+
+
+class AtOnce:
+    """The same, recorded side by side as one CUDA graph and replayed; batches must be of one shape.
+
+    The kernels of one network are too small to fill a GPU, those of twenty are not.
+    """
+
+    def __init__(self, steps: Sequence[Step], *, warm: bool = False) -> None:
+        self._steps = steps
+        self._is_warm = warm  # before a graph is recorded, libraries choose their kernels, optimisers make their state
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def __call__(self, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
-        """One step."""
-        if self._warm_ups:
-            self._warm_ups -= 1
-            return self._on_another_stream(batch, nearby)
+    def __call__(self, batches: Int[Tensor, "s 2 b"]) -> Answers:
+        """One step of every network."""
+        if not self._is_warm:
+            self._is_warm = True
+            with _another_stream():
+                return InTurn(self._steps)(batches)
         if self._graph is None:
-            self._graph = self._capture(batch, nearby)
-        self._batch.copy_(batch)
-        if self._nearby is not None and nearby is not None:
-            self._nearby.copy_(nearby)
+            self._batches = batches.clone()
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):  # records, does not run
+                self._answers = self._side_by_side(self._batches)
+        self._batches.copy_(batches)
         self._graph.replay()
-        return self._loss.clone(), self._accuracy.clone()
+        loss, accuracy = self._answers
+        return loss.clone(), accuracy.clone()
 
-    def _on_another_stream(self, batch: Tensor, nearby: Tensor | None) -> tuple[Tensor, Tensor]:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            result = self._step(batch, nearby)
-        torch.cuda.current_stream().wait_stream(stream)
-        return result
+    def _side_by_side(self, batches: Tensor) -> Answers:
+        here = torch.cuda.current_stream()
+        results = []
+        for step, each in zip(self._steps, batches, strict=True):
+            stream = torch.cuda.Stream()
+            stream.wait_stream(here)
+            with torch.cuda.stream(stream):
+                results.append((stream, step(each)))
+        for stream, _ in results:
+            here.wait_stream(stream)
+        losses, accuracies = zip(*(answer for _, answer in results), strict=True)
+        return torch.stack(losses), torch.stack(accuracies)
 
-    def _capture(self, batch: Tensor, nearby: Tensor | None) -> torch.cuda.CUDAGraph:
-        self._batch = batch.clone()
-        self._nearby = None if nearby is None else nearby.clone()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):  # records, does not run
-            self._loss, self._accuracy = self._step(self._batch, self._nearby)
-        return graph
+
+@contextmanager
+def _another_stream() -> Iterator[None]:
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        yield
+    torch.cuda.current_stream().wait_stream(stream)
+
+
+def at_once(steps: Sequence[Step], device: torch.device, *, warm: bool = False) -> InTurn | AtOnce:
+    """Recorded on CUDA, in turn elsewhere."""
+    return AtOnce(steps, warm=warm) if device.type == "cuda" else InTurn(steps)

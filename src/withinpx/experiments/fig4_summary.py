@@ -1,0 +1,95 @@
+"""Figure 4 in numbers: one line per setting, as JSON and as a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from withinpx.experiments.fig4 import N_SIGMA, Run, Setting, runs_in
+from withinpx.experiments.table import RunTable
+from withinpx.files import folder_for, write_atomically, write_json
+
+Summary = dict[str, Any]
+
+HEADINGS = {
+    "runs": "runs",
+    "accepted": "accepted",
+    "largest_error": "largest error (px)",
+    "bound": "bound at 4 s.d. (px)",
+    "limiting": "limited by",
+    "inside_bound": "inside the bound",
+    "inside_1_sd": "1 s.d.",
+    "inside_2_sd": "2 s.d.",
+    "inside_3_sd": "3 s.d.",
+    "inside_4_sd": "4 s.d.",
+    "largest_calibrated_error": "largest calibrated error (px)",
+}
+PLACE = {"encoder_rf": "encoder", "decoder_rf": "decoder", "object_size": "object", "sigma": "sigma"}
+
+
+def summarise(table: RunTable) -> list[Summary]:
+    """Counts and extremes of each setting; errors are those of accepted runs."""
+    groups: dict[Setting, list[Run]] = {}
+    for run in runs_in(table):
+        groups.setdefault(run.setting, []).append(run)
+    return [_summary(setting, runs) for setting, runs in groups.items()]
+
+
+def write_summary(folder: Path, summaries: Sequence[Summary], about: Sequence[str] = ()) -> None:
+    """``summary.json`` and ``summary.md``; ``about`` says how the runs were made."""
+    folder_for(folder)
+    write_json(folder / "summary.json", list(summaries))
+    write_atomically(folder / "summary.md", _page(summaries, about).encode())
+
+
+def total(summaries: Sequence[Summary]) -> str:
+    """All settings in one sentence."""
+    runs, accepted, inside = (sum(each[name] for each in summaries) for name in ("runs", "accepted", "inside_bound"))
+    return (
+        f"{runs} runs of {len(summaries)} settings: {accepted} accepted, {runs - accepted} discarded, "
+        f"{inside} of the accepted inside the bound, {accepted - inside} outside."
+    )
+
+
+def _summary(setting: Setting, runs: Sequence[Run]) -> Summary:
+    accepted = [run for run in runs if run.accepted]
+    width_matters = setting.bound_decoder_mean < setting.bound_encoder
+    return {
+        **{name: value for name, value in setting.columns(0).items() if name != "seed"},
+        "runs": len(runs),
+        "accepted": len(accepted),
+        "largest_error": max((run.error for run in accepted), default=None),
+        "bound": round(setting.bound(), 4),
+        "limiting": "encoder" if setting.bound() == setting.bound_encoder else "decoder",
+        "inside_bound": sum(run.inside() for run in accepted),
+        **{
+            f"inside_{n}_sd": sum(run.inside(n) for run in accepted) if width_matters else None
+            for n in range(1, N_SIGMA + 1)
+        },
+        "largest_calibrated_error": max((run.calibrated for run in accepted), default=None),
+    }
+
+
+def _page(summaries: Sequence[Summary], about: Sequence[str]) -> str:
+    lines = ["# Figure 4, setting by setting", "", total(summaries), ""]
+    lines += [f"- {each}" for each in about] + [""] * bool(about)
+    lines += [
+        "The bound is min(encoder term, decoder term + 4 sigma). Runs inside 1 to 4 s.d. are counted where the decoder's "
+        "term for Delta_G = 0 is the smaller one, as it is on the decoder's side of the dashed line.",
+    ]
+    for letter in sorted({each["experiment"] for each in summaries}):
+        own = [each for each in summaries if each["experiment"] == letter]
+        lines += ["", f"## ({letter})", "", *_markdown(own)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(summaries: Sequence[Summary]) -> list[str]:
+    columns = PLACE | HEADINGS
+    rows = [list(columns.values()), ["---"] * len(columns)]
+    rows += [[_cell(each[name]) for name in columns] for each in summaries]
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,18 @@
+"""Settings times seeds: jobs on some machine, their rows in a table on disk."""
+
+from collections.abc import Sequence
+
+from withinpx.engines.job import Engine, Job, JobWatcher
+from withinpx.experiments.table import RunTable
+
+
+def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, watcher: JobWatcher | None = None) -> None:
+    """Run every job, and add its rows to the table as soon as it is done.
+
+    Only this process writes the table. Whatever stops the sweep, finished jobs are in it.
+    """
+    watcher = watcher or JobWatcher()
+    watcher.begin(jobs)
+    for job, rows in engine.run(jobs):
+        table.add_all(rows)
+        watcher.finished(job)

@@ -1,0 +1,424 @@
+"""What lies between two filters, for windows over one background, as Triton kernels for a GPU.
+
+Maps are stored pixel by pixel, the channels of a pixel side by side. ``V`` are windows of (h, w) px, one in each of
+the pictures; window m begins ``grow`` px up and left of ``corner[m]`` = (x, y). ``B`` is the background's map of
+(H, W) px. Programs below ``window_blocks`` work on pixels of the windows, those above on pixels of the background.
+
+Gradients in half precision are kept divided by a number in ``unit``, so that the largest of them are about 1/16.
+"""
+
+import triton
+import triton.language as tl
+
+BLOCK = 64  # pixels that a program works on
+SPARE = tl.constexpr(16.0)
+
+
+@triton.jit
+def _place(p, corner, valid, h, w, grow):  # noqa: ANN001, ANN202
+    """Which window each pixel lies in, where in it, and where in the picture."""
+    m = p // (h * w)
+    row = (p % (h * w)) // w
+    column = p % w
+    x = tl.load(corner + 2 * m, mask=valid, other=0) - grow + column
+    y = tl.load(corner + 2 * m + 1, mask=valid, other=0) - grow + row
+    return m, row, column, y, x
+
+
+@triton.jit
+def statistics(
+    V,
+    B,
+    corner,
+    partial,
+    pixels,
+    h,
+    w,
+    grow,
+    H,
+    W,
+    window_blocks,
+    times,
+    pictures,
+    C: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """Sums of x and of x^2 over all pixels of all pictures, x being reckoned from the background's middle."""
+    block = tl.program_id(0)
+    c = tl.arange(0, C)
+    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    if block < window_blocks:
+        p = block * BLOCK + tl.arange(0, BLOCK)
+        valid = p < pixels
+        _, _, _, y, x = _place(p, corner, valid, h, w, grow)
+        inside = (valid & (y >= 0) & (y < H) & (x >= 0) & (x < W))[:, None]
+        v = tl.load(V + p[:, None] * C + c, mask=inside, other=0).to(tl.float32) - centre
+        b = tl.load(B + (y * W + x)[:, None] * C + c, mask=inside, other=0).to(tl.float32) - centre
+        first = tl.sum(tl.where(inside, v - b, 0), 0) * times
+        second = tl.sum(tl.where(inside, (v - b) * (v + b), 0), 0) * times
+    else:
+        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        there = (q < H * W)[:, None]
+        b = tl.load(B + q[:, None] * C + c, mask=there, other=0).to(tl.float32) - centre
+        b = tl.where(there, b, 0)
+        first = tl.sum(b, 0) * pictures
+        second = tl.sum(b * b, 0) * pictures
+    tl.store(partial + block * 2 * C + c, first)
+    tl.store(partial + block * 2 * C + C + c, second)
+
+
+@triton.jit
+def normalisation(
+    partial,
+    blocks,
+    B,
+    weight,
+    bias,
+    running_mean,
+    running_variance,
+    seen,
+    known,
+    count,
+    momentum,
+    eps,
+    H,
+    W,
+    C: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """``known``: scale, shift, mean and 1 / s.d. of batch-norm; and its running averages. A momentum below 0: a mean."""
+    c = tl.arange(0, C)
+    row = tl.arange(0, ROWS)
+    first = tl.zeros((ROWS, C), tl.float32)
+    second = tl.zeros((ROWS, C), tl.float32)
+    for begin in range(0, blocks, ROWS):
+        there = (begin + row < blocks)[:, None]
+        at = partial + (begin + row)[:, None] * 2 * C + c
+        first += tl.load(at, mask=there, other=0)
+        second += tl.load(at + C, mask=there, other=0)
+    off = tl.sum(first, 0) / count
+    variance = tl.maximum(tl.sum(second, 0) / count - off * off, 0.0)
+    mean = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32) + off
+    one_over = 1 / tl.sqrt(variance + eps)
+    scale = tl.load(weight + c) * one_over
+    tl.store(known + c, scale)
+    tl.store(known + C + c, tl.load(bias + c) - mean * scale)
+    tl.store(known + 2 * C + c, mean)
+    tl.store(known + 3 * C + c, one_over)
+    often = tl.load(seen) + 1
+    part = tl.where(momentum < 0, 1 / often.to(tl.float32), momentum)
+    old_mean = tl.load(running_mean + c)
+    old_variance = tl.load(running_variance + c)
+    tl.store(running_mean + c, old_mean + part * (mean - old_mean))
+    tl.store(running_variance + c, old_variance + part * (variance * (count / (count - 1)) - old_variance))
+    tl.store(seen, often)
+
+
+@triton.jit
+def activation(
+    V,
+    B,
+    corner,
+    known,
+    A,
+    A_base,
+    pixels,
+    h,
+    w,
+    grow,
+    around,
+    H,
+    W,
+    window_blocks,
+    C: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """Batch-norm and ReLU, of windows that are ``around`` px larger: the background there, zero outside the picture."""
+    block = tl.program_id(0)
+    c = tl.arange(0, C)
+    scale, shift = tl.load(known + c), tl.load(known + C + c)
+    if block < window_blocks:
+        p = block * BLOCK + tl.arange(0, BLOCK)
+        valid = p < pixels
+        m, row, column, y, x = _place(p, corner, valid, h + 2 * around, w + 2 * around, grow + around)
+        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+        row -= around
+        column -= around
+        middle = (row >= 0) & (row < h) & (column >= 0) & (column < w)
+        v = tl.load(V + ((m * h + row) * w + column)[:, None] * C + c, mask=(inside & middle)[:, None], other=0)
+        rim = tl.load(B + (y * W + x)[:, None] * C + c, mask=(inside & (middle == 0))[:, None], other=0)
+        a = tl.maximum((v.to(tl.float32) + rim.to(tl.float32)) * scale + shift, 0.0)
+        a = tl.where(inside[:, None], a, 0.0)
+        tl.store(A + p[:, None] * C + c, a.to(A.dtype.element_ty), mask=valid[:, None])
+    else:
+        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        there = (q < H * W)[:, None]
+        b = tl.load(B + q[:, None] * C + c, mask=there, other=0).to(tl.float32)
+        a = tl.maximum(b * scale + shift, 0.0)
+        tl.store(A_base + q[:, None] * C + c, a.to(A_base.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def gradient_sums(
+    V,
+    B,
+    A,
+    A_base,
+    of_A,
+    of_A_base,
+    corner,
+    partial,
+    pixels,
+    h,
+    w,
+    grow,
+    around,
+    H,
+    W,
+    window_blocks,
+    C: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """Sums of what reaches batch-norm, g, and of g * x, x from the background's middle; and the largest |g|."""
+    block = tl.program_id(0)
+    c = tl.arange(0, C)
+    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    if block < window_blocks:
+        p = block * BLOCK + tl.arange(0, BLOCK)
+        valid = p < pixels
+        m, row, column, y, x = _place(p, corner, valid, h + 2 * around, w + 2 * around, grow + around)
+        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+        row -= around
+        column -= around
+        middle = (row >= 0) & (row < h) & (column >= 0) & (column < w)
+        v = tl.load(V + ((m * h + row) * w + column)[:, None] * C + c, mask=(inside & middle)[:, None], other=0)
+        b = tl.load(B + (y * W + x)[:, None] * C + c, mask=(inside & (middle == 0))[:, None], other=0)
+        a = tl.load(A + p[:, None] * C + c, mask=valid[:, None], other=0)
+        g = tl.load(of_A + p[:, None] * C + c, mask=valid[:, None], other=0).to(tl.float32)
+        value = v.to(tl.float32) + b.to(tl.float32)
+    else:
+        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        there = (q < H * W)[:, None]
+        value = tl.load(B + q[:, None] * C + c, mask=there, other=0).to(tl.float32)
+        a = tl.load(A_base + q[:, None] * C + c, mask=there, other=0)
+        g = tl.load(of_A_base + q[:, None] * C + c, mask=there, other=0).to(tl.float32)
+    g = tl.where(a > 0, g, 0.0)
+    tl.store(partial + block * 3 * C + c, tl.sum(g, 0))
+    tl.store(partial + block * 3 * C + C + c, tl.sum(g * (value - centre), 0))
+    tl.store(partial + block * 3 * C + 2 * C + c, tl.max(tl.abs(g), 0))
+
+
+@triton.jit
+def gradient_terms(
+    partial,
+    blocks,
+    B,
+    known,
+    unit,
+    new_unit,
+    of_weight,
+    of_bias,
+    terms,
+    count,
+    pictures,
+    H,
+    W,
+    C: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """Gradients of batch-norm's weight and bias, and ``terms``: what each pixel x gets beside g * scale."""
+    c = tl.arange(0, C)
+    row = tl.arange(0, ROWS)
+    first = tl.zeros((ROWS, C), tl.float32)
+    second = tl.zeros((ROWS, C), tl.float32)
+    largest = tl.zeros((ROWS, C), tl.float32)
+    for begin in range(0, blocks, ROWS):
+        there = (begin + row < blocks)[:, None]
+        at = partial + (begin + row)[:, None] * 3 * C + c
+        first += tl.load(at, mask=there, other=0)
+        second += tl.load(at + C, mask=there, other=0)
+        largest = tl.maximum(largest, tl.load(at + 2 * C, mask=there, other=0))
+    one = tl.load(unit)
+    scale, mean, one_over = tl.load(known + c), tl.load(known + 2 * C + c), tl.load(known + 3 * C + c)
+    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    sum_g = tl.sum(first, 0) * one
+    of_scale = (tl.sum(second, 0) * one - (mean - centre) * sum_g) * one_over
+    constant = -scale * sum_g / count
+    slope = -scale * one_over * of_scale / count
+    tl.store(of_bias + c, sum_g)
+    tl.store(of_weight + c, of_scale)
+    tl.store(terms + c, constant)
+    tl.store(terms + C + c, slope)
+    most = tl.max(tl.max(largest, 0) * tl.abs(scale), 0) * one
+    everywhere = pictures * tl.max(tl.abs(constant) + 4 * tl.abs(slope) / one_over, 0)
+    tl.store(new_unit, tl.maximum(SPARE * (most + everywhere), 1e-30))
+
+
+@triton.jit
+def gradient(
+    V,
+    B,
+    A,
+    A_base,
+    of_A,
+    of_A_base,
+    corner,
+    known,
+    terms,
+    unit,
+    new_unit,
+    of_V,
+    of_B,
+    pixels,
+    windows,
+    h,
+    w,
+    grow,
+    around,
+    H,
+    W,
+    window_blocks,
+    times,
+    pictures,
+    C: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # noqa: ANN001, ANN201
+    """What reaches the windows' and the background's maps before batch-norm."""
+    block = tl.program_id(0)
+    c = tl.arange(0, C)
+    scale, mean = tl.load(known + c) * tl.load(unit), tl.load(known + 2 * C + c)
+    constant, slope = tl.load(terms + c), tl.load(terms + C + c)
+    new = tl.load(new_unit)
+    tall, wide = h + 2 * around, w + 2 * around
+    if block < window_blocks:
+        p = block * BLOCK + tl.arange(0, BLOCK)
+        valid = p < pixels
+        m, row, column, y, x = _place(p, corner, valid, h, w, grow)
+        inside = (valid & (y >= 0) & (y < H) & (x >= 0) & (x < W))[:, None]
+        at = ((m * tall + row + around) * wide + column + around)[:, None] * C + c
+        a = tl.load(A + at, mask=inside, other=0)
+        g = tl.load(of_A + at, mask=inside, other=0).to(tl.float32)
+        v = tl.load(V + p[:, None] * C + c, mask=inside, other=0).to(tl.float32)
+        result = tl.where(a > 0, g, 0.0) * scale + times * (constant + slope * (v - mean))
+        result = tl.where(inside, result, 0.0) / new
+        tl.store(of_V + p[:, None] * C + c, result.to(of_V.dtype.element_ty), mask=valid[:, None])
+    else:
+        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        there = q < H * W
+        y, x = q // W, q % W
+        a = tl.load(A_base + q[:, None] * C + c, mask=there[:, None], other=0)
+        g = tl.load(of_A_base + q[:, None] * C + c, mask=there[:, None], other=0).to(tl.float32)
+        total = tl.where(a > 0, g, 0.0)
+        covered = tl.zeros((BLOCK,), tl.float32)
+        for n in range(windows):
+            down = y - (tl.load(corner + 2 * n + 1) - grow)
+            right = x - (tl.load(corner + 2 * n) - grow)
+            near = there & (down >= -around) & (down < h + around) & (right >= -around) & (right < w + around)
+            if tl.sum(near.to(tl.int32), 0) > 0:
+                middle = near & (down >= 0) & (down < h) & (right >= 0) & (right < w)
+                covered += middle.to(tl.float32)
+                rim = (near & (middle == 0))[:, None]
+                its = ((n * tall + down + around) * wide + right + around)[:, None] * C + c
+                active = tl.load(A + its, mask=rim, other=0)
+                more = tl.load(of_A + its, mask=rim, other=0).to(tl.float32)
+                total += tl.where(active > 0, more, 0.0)
+        b = tl.load(B + q[:, None] * C + c, mask=there[:, None], other=0).to(tl.float32)
+        bare = (pictures - times * covered)[:, None]
+        result = (total * scale + bare * (constant + slope * (b - mean))) / new
+        tl.store(of_B + q[:, None] * C + c, result.to(of_B.dtype.element_ty), mask=there[:, None])
+
+
+@triton.jit
+def spread(patch, base, corner, maps, h, w, grow, H, W, many, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201
+    """Maps (m, H, W) that show the windows and, around them, the background. ``many``: 0 if all windows are the same."""
+    m = tl.program_id(0)
+    q = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = q < H * W
+    row = q // W - (tl.load(corner + 2 * m + 1) - grow)
+    column = q % W - (tl.load(corner + 2 * m) - grow)
+    inside = there & (row >= 0) & (row < h) & (column >= 0) & (column < w)
+    v = tl.load(patch + (many * m * h + row) * w + column, mask=inside, other=0).to(tl.float32)
+    b = tl.load(base + q, mask=there & (inside == 0), other=0).to(tl.float32)
+    tl.store(maps + m * H * W + q, v + b, mask=there)
+
+
+@triton.jit
+def spread_back(
+    of_maps, corner, of_patch, of_base, windows, pixels, h, w, grow, H, W, window_blocks, BLOCK: tl.constexpr
+):  # noqa: ANN001, ANN201
+    """The gradients of ``spread``, a window each."""
+    block = tl.program_id(0)
+    if block < window_blocks:
+        p = block * BLOCK + tl.arange(0, BLOCK)
+        valid = p < pixels
+        m, _, _, y, x = _place(p, corner, valid, h, w, grow)
+        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+        tl.store(of_patch + p, tl.load(of_maps + (m * H + y) * W + x, mask=inside, other=0), mask=valid)
+    else:
+        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        there = q < H * W
+        y, x = q // W, q % W
+        total = tl.zeros((BLOCK,), tl.float32)
+        for n in range(windows):
+            down = y - (tl.load(corner + 2 * n + 1) - grow)
+            right = x - (tl.load(corner + 2 * n) - grow)
+            covered = (down >= 0) & (down < h) & (right >= 0) & (right < w)
+            total += tl.load(of_maps + n * H * W + q, mask=there & (covered == 0), other=0)
+        tl.store(of_base + q, total, mask=there)
+
+
+@triton.jit
+def decoder_input(
+    z, code, corner, patch, pixels, h, w, grow, H, W, over, faintest, C: tl.constexpr, BLOCK: tl.constexpr
+):  # noqa: ANN001, ANN201
+    """A Gaussian at z and, beside it, the other channels of ``code`` (H, W, C); zero outside. ``over``: 1 / 2 sigma^2."""
+    p = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    valid = p < pixels
+    m, _, _, y, x = _place(p, corner, valid, h, w, grow)
+    inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+    right = tl.load(z + 2 * m, mask=valid, other=0) - (x + 0.5)
+    down = tl.load(z + 2 * m + 1, mask=valid, other=0) - (y + 0.5)
+    along_x, along_y = -right * right * over, -down * down * over
+    seen = inside & (along_x > faintest) & (along_y > faintest)
+    gaussian = tl.where(seen, tl.exp(along_x) * tl.exp(along_y), 0.0)
+    c = tl.arange(0, C)
+    known = tl.load(code + (y * W + x)[:, None] * C + c, mask=inside[:, None], other=0)
+    tl.store(patch + p[:, None] * C + c, tl.where((c == 0)[None, :], gaussian[:, None], known), mask=valid[:, None])
+
+
+@triton.jit
+def decoder_input_back(
+    z, of_patch, patch, corner, of_z, of_code, windows, h, w, grow, H, W, over, C: tl.constexpr, BLOCK: tl.constexpr
+):  # noqa: ANN001, ANN201
+    """The gradients of ``decoder_input``: a program per window for z, then one per block of pixels for the code."""
+    block = tl.program_id(0)
+    c = tl.arange(0, C)
+    if block < windows:
+        m = block
+        of_x = tl.zeros((BLOCK,), tl.float32)
+        of_y = tl.zeros((BLOCK,), tl.float32)
+        z_x, z_y = tl.load(z + 2 * m), tl.load(z + 2 * m + 1)
+        left, top = tl.load(corner + 2 * m) - grow, tl.load(corner + 2 * m + 1) - grow
+        for begin in range(0, h * w, BLOCK):
+            r = begin + tl.arange(0, BLOCK)
+            valid = r < h * w
+            at = (m * h * w + r) * C
+            pull = tl.load(of_patch + at, mask=valid, other=0) * tl.load(patch + at, mask=valid, other=0)
+            of_x += pull * (z_x - (left + r % w + 0.5))
+            of_y += pull * (z_y - (top + r // w + 0.5))
+        tl.store(of_z + 2 * m, -2 * over * tl.sum(of_x, 0))
+        tl.store(of_z + 2 * m + 1, -2 * over * tl.sum(of_y, 0))
+    else:
+        q = (block - windows) * BLOCK + tl.arange(0, BLOCK)
+        there = q < H * W
+        y, x = q // W, q % W
+        total = tl.zeros((BLOCK, C), tl.float32)
+        for n in range(windows):
+            down = y - (tl.load(corner + 2 * n + 1) - grow)
+            right = x - (tl.load(corner + 2 * n) - grow)
+            near = there & (down >= 0) & (down < h) & (right >= 0) & (right < w)
+            if tl.sum(near.to(tl.int32), 0) > 0:
+                its = ((n * h + down) * w + right)[:, None] * C + c
+                total += tl.load(of_patch + its, mask=near[:, None], other=0)
+        total = tl.where((c == 0)[None, :], 0.0, total)
+        tl.store(of_code + q[:, None] * C + c, total, mask=there[:, None])

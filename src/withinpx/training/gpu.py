@@ -1,0 +1,68 @@
+"""The sparse engine for a GPU: one change in every picture, kernels by hand (model/windowed.py)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from withinpx.model.background import BackgroundMode
+from withinpx.model.field import masked
+from withinpx.model.render import render
+from withinpx.model.softargmax import softargmax
+from withinpx.model.sparse import first_reach, gaussian_reach
+from withinpx.model.windowed import Corners, decoder_input, spread, windowed_cnn
+from withinpx.training.accuracy import right_pixels
+from withinpx.training.engine import Engine, SparseEngine
+
+
+class GpuEngine(SparseEngine):
+    """Equal to the sparse engine but for rounding: wide filters run in half precision."""
+
+    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy of the reconstruction of these pictures."""
+        positions = softargmax(self._heatmaps(chosen), self.model.config.temperature)
+        self.latest[chosen] = positions.detach()
+        drawn, shown = self._drawn(positions[:, 0]), self.scene.images[chosen]
+        return F.mse_loss(drawn, shown), right_pixels(drawn.detach(), shown, self.tolerance).float().mean()
+
+    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+        config = self.model.config
+        logits = self._heatmaps(chosen).flatten(start_dim=-2) / config.temperature
+        wanted = render(centres, (config.height, config.width), width).flatten(start_dim=-2)
+        return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+
+    def _heatmaps(self, chosen: Tensor) -> Tensor:
+        change, encoder = self.scene.changes[0], self.model.encoder
+        corners = torch.stack([change.windows.left[chosen], change.windows.top[chosen]], dim=1).int()
+        reach, side = first_reach(encoder), change.windows.height
+        if self.scene.alike:  # it is equivariant: what looks the same is looked at once
+            seen = Corners(corners[:1], reach, side + 2 * reach, times=len(chosen))
+            base, patch, _ = windowed_cnn(encoder, self.scene.blank.values, change.around[:1], seen, exactly=True)
+        else:
+            seen = Corners(corners, reach, side + 2 * reach)
+            shown = masked(change.around[chosen], change.windows.only(chosen).grown(reach), self.scene.blank.size)
+            base, patch, _ = windowed_cnn(encoder, self.scene.blank.values, shown, seen, exactly=True)
+        reach = self.model.config.encoder_rf // 2
+        return spread(base, patch, Corners(corners, reach, side + 2 * reach))
+
+    def _drawn(self, positions: Tensor) -> Tensor:
+        config, decoder = self.model.config, self.model.decoder
+        base = self.model.background.beside(positions.new_zeros(1, 1, config.height, config.width), None)
+        reach = int(gaussian_reach(self.model, positions.dtype) + 0.5)
+        around = reach + first_reach(decoder)
+        windows = Corners(positions.detach().floor().int(), around, 2 * around + 1)
+        patch = decoder_input(positions, base, windows, config.sigma)
+        return spread(*windowed_cnn(decoder, base, patch, windows, exactly=False))
+
+
+def for_gpu(engine: Engine) -> Engine:
+    """The same engine with kernels by hand, if it can have them."""
+    if not isinstance(engine, SparseEngine):
+        return engine
+    config, scene = engine.model.config, engine.scene
+    whole = config.background is BackgroundMode.POSITIONAL and scene.one_each and scene.blank.reach is None
+    square = whole and scene.changes[0].windows.height == scene.changes[0].windows.width
+    one = config.objects == config.colours == 1 and config.support is None
+    if square and one and config.channels & (config.channels - 1) == 0:
+        return GpuEngine(engine.model, scene, engine.tolerance)
+    return engine

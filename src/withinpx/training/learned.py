@@ -1,0 +1,29 @@
+"""When training may stop: the pictures are redrawn right and the positions stay where they are. No truth is asked."""
+
+import math
+
+from withinpx.training.engine import Engine
+from withinpx.training.log import Epoch
+from withinpx.training.recipe import Recipe
+
+RIGHT = 0.9999  # of the pixels, in every epoch since the last look; ten times stricter than what a run is accepted at
+STEADY_PX = 0.01  # what no picture's z may have moved by since the last look
+EPOCHS, STEPS = 5, 50  # between two looks at least
+
+
+class Learned:
+    """Asked after every epoch; looks every few."""
+
+    def __init__(self, engine: Engine, pictures: int, recipe: Recipe) -> None:
+        self._engine, self._wanted = engine, recipe.stop_when_learned
+        self._every = max(EPOCHS, math.ceil(STEPS / max(1, pictures // recipe.batch_size)))
+        self._before = engine.latest.clone()
+
+    def is_over(self, epochs: list[Epoch]) -> bool:
+        """Is there nothing more to learn?"""
+        if not self._wanted or len(epochs) % self._every:
+            return False
+        moved = (self._engine.latest - self._before).abs().amax().item()  # not a number as long as one was never seen
+        self._before = self._engine.latest.clone()
+        right = all(epoch.reconstruction_accuracy >= RIGHT for epoch in epochs[-self._every :])
+        return right and moved < STEADY_PX
