@@ -27,7 +27,8 @@ CONFIG = NetworkConfig(28, 28, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6
 )
 def test_weights_are_the_same_to_the_last_bit(recipe, mode) -> None:  # type: ignore[no-untyped-def]
     config = replace(CONFIG, background=mode)
-    together = fit_together([new_network(config, seed) for seed in SEEDS], IMAGES, recipe, SEEDS)
+    together = [new_network(config, seed) for seed in SEEDS]
+    fit_together(together, IMAGES, recipe, SEEDS)
     for seed, found in zip(SEEDS, together, strict=True):
         alone = fit(new_network(config, seed), IMAGES, recipe, seed)
         for name, expected in alone.state_dict().items():

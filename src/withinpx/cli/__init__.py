@@ -8,7 +8,8 @@ from rich.console import Console
 from tyro.conf import subcommand
 
 from withinpx import __version__
-from withinpx.cli.clips import DemoCommand, DetectCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
+from withinpx.cli.clips import DemoCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
+from withinpx.cli.detect import DetectCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.squares import EvaluateCommand, FitCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
@@ -50,5 +51,5 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("withinpx: stopped; a training goes on with --resume.", file=sys.stderr)
+        print("withinpx: stopped; a training goes on with --resume, a sweep with the same command.", file=sys.stderr)
         sys.exit(130)

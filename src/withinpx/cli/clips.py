@@ -1,17 +1,16 @@
-"""A person's own footage: inspect, track, detect, edit; and the demo."""
+"""A person's own footage: inspect, track, export, edit; and the demo."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
-from withinpx.cli.common import Device, Json, print_json, tell
+from withinpx.cli.common import Device, Json, print_json, tell, tell_losses
 from withinpx.errors import InputError
 
 if TYPE_CHECKING:
     from withinpx.data.selection import Selection
-    from withinpx.tracking.detector import Detector, Encoder
     from withinpx.tracking.plan import Wishes
     from withinpx.tracking.track import Tracked
 
@@ -61,7 +60,7 @@ class InspectCommand(Part):
         from withinpx.inspection.table import inspection_json, inspection_rows  # noqa: PLC0415
 
         clip = sample_clip(self.clip, self.selection(), MOST_FRAMES)
-        _tell_losses(clip.lost, self.clip)
+        tell_losses(clip.lost, self.clip)
         seen = inspect(clip, self.background)
         if self.json:
             return print_json(inspection_json(clip, seen))
@@ -140,69 +139,6 @@ class TrackCommand(Part):
         return Wishes(
             objects, self.background, self.encoder_rf, self.decoder_rf, self.sigma, self.target, self.channels
         )
-
-
-@dataclass(frozen=True)
-class DetectCommand:
-    """Find a detector's objects in other footage of the same camera: no training, each frame with its verdict."""
-
-    detector: Positional[Path]
-    """What `withinpx track` made."""
-    clip: Positional[Path]
-    """A video file, or a folder of images."""
-    out: Path = Path("detected")
-    """A new folder for tracks.csv and overlay.mp4."""
-    start: float | None = None
-    """Leave out what comes before this time, s."""
-    end: float | None = None
-    """Leave out what comes after this time, s."""
-    every: int = 1
-    """Keep one frame of this many."""
-    overlay: bool = True
-    """Write overlay.mp4."""
-    export: tuple[Literal["coco", "mot", "dlc"], ...] = ()
-    """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
-    device: Device = "auto"
-    """Where to compute."""
-    backend: Literal["torch", "onnx"] = "torch"
-    """`onnx` runs the encoder with onnxruntime, over the whole frame."""
-
-    def run(self) -> None:
-        """Stream, look, write."""
-        from withinpx.data.selection import Selection  # noqa: PLC0415
-        from withinpx.files import new_folder  # noqa: PLC0415
-        from withinpx.tracking.detect import TRACKS, check_first_frames, detect, footage  # noqa: PLC0415
-        from withinpx.tracking.detector import load_clip_detector  # noqa: PLC0415
-        from withinpx.tracking.exports import export  # noqa: PLC0415
-        from withinpx.tracking.masks import masks_of  # noqa: PLC0415
-        from withinpx.tracking.tracks import read_tracks  # noqa: PLC0415
-        from withinpx.training.device import choose_device  # noqa: PLC0415
-        from withinpx.training.progress import Counter  # noqa: PLC0415
-
-        loaded, _ = load_clip_detector(self.detector)
-        asked = Selection(self.start, self.end, self.every)
-        detector = replace(loaded, model=loaded.model.to(choose_device(self.device)), selection=footage(loaded, asked))
-        check_first_frames(detector, self.clip)
-        encoder = self._encoder(detector)
-        lost: list[str] = []
-        out = new_folder(self.out)
-        with Counter("frames") as counter:
-            tracks, why = detect(
-                detector, self.clip, out, overlay=self.overlay, progress=counter, losses=lost, encoder=encoder
-            )
-        _tell_losses(tuple(lost), self.clip)
-        if self.export:
-            table = read_tracks(self.out / TRACKS, *detector.recording)
-            export(table, self.out, self.export, masks_of(detector, table))
-        refused = sorted({str(word) for word in why.ravel() if word})
-        share = float(tracks.certified.mean()) if tracks.certified.size else 0.0
-        print(f"{share:.0%} of the positions are certified" + (f"; refused: {', '.join(refused)}" if refused else ""))
-        print(f"See {self.out / TRACKS}")
-
-    def _encoder(self, detector: "Detector") -> "Encoder | None":
-        from withinpx.tracking.onnx_file import OnnxHeatmaps  # noqa: PLC0415
-
-        return OnnxHeatmaps(detector) if self.backend == "onnx" else None
 
 
 @dataclass(frozen=True)
@@ -285,11 +221,6 @@ class DemoCommand:
         from withinpx.experiments.demo import run_demo  # noqa: PLC0415
 
         run_demo(self.out, tell)
-
-
-def _tell_losses(lost: tuple[str, ...], clip: Path) -> None:
-    for stretch in lost:
-        tell(f"{clip}: {stretch}")
 
 
 def _counted(done: "Tracked") -> str:

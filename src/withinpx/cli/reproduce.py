@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
-from withinpx.cli.common import Device, RecipeName, print_json, tell
+from withinpx.cli.common import Device, EngineName, RecipeName, print_json, tell
 from withinpx.errors import InputError
 
 
@@ -14,13 +14,18 @@ from withinpx.errors import InputError
 class ReproduceCommand:
     """A figure or an experiment of the paper."""
 
-    what: Positional[Literal["fig3", "fig7", "central", "traffic", "minipool", "generated"]]
-    """fig3, fig7: the theory's curves. central: training at the paper's two central settings, seed by seed. traffic,
-    minipool: appendix E on a clip of your own (--clip, --truth). generated: clips made by withinpx, seed by seed."""
+    what: Positional[
+        Literal[
+            "fig3", "fig4", "fig4a", "fig4b", "fig4c", "fig4d", "fig7", "central", "traffic", "minipool", "generated"
+        ]
+    ]
+    """fig3, fig7: the theory's curves. fig4: 1,560 trainings on squares against them, or one of its four panels.
+    central: training at the paper's two central settings, seed by seed. traffic, minipool: appendix E on a clip of
+    your own (--clip, --truth). generated: clips made by withinpx, seed by seed."""
     out: Path = Path("reproduced")
     """Folder for figures and tables; what it holds of an experiment already is not run again."""
     seeds: int = 20
-    """Seeds per setting (central, generated)."""
+    """Seeds per setting (fig4, central, generated)."""
     clip: Path | None = None
     """A video or folder of images (traffic, minipool)."""
     truth: Path | None = None
@@ -30,13 +35,23 @@ class ReproduceCommand:
     recipe: RecipeName = "warm"
     """How to train (central)."""
     epochs: int | None = None
-    """Epochs per run, if not the recipe's (central)."""
+    """Epochs per run, if not the recipe's (central) or the paper's (fig4)."""
     device: Device = "auto"
     """Where to train."""
     together: bool = False
     """All seeds of a setting at once (central)."""
     fast: bool = False
     """With --together, on CUDA: fused kernels, wide filters in half precision (central)."""
+    quick: bool = False
+    """A few values and three seeds of each experiment, for a first look (fig4)."""
+    at_once: int | None = None
+    """Seeds per job; all of a setting when not given (fig4)."""
+    engine: EngineName = "local"
+    """Train on this machine, or all over a Ray cluster (fig4)."""
+    address: str | None = None
+    """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4)."""
+    from_: Annotated[Path | None, arg(name="from")] = None
+    """Draw the runs of this folder into --out, and train nothing (fig4)."""
 
     def run(self) -> None:
         """Make it."""
@@ -45,6 +60,10 @@ class ReproduceCommand:
         if self.what in FIGURES:
             print(f"Drew {FIGURES[self.what](self.out)}")
             return
+        if self.what.startswith("fig4"):
+            from withinpx.cli.fig4 import reproduce_fig4  # noqa: PLC0415
+
+            return reproduce_fig4(self)
         if self.what in ("traffic", "minipool"):
             return self._video()
         if self.what == "generated":

@@ -1,6 +1,7 @@
 """The paper's synthetic data (app. C.1): one white square on black, at every position, three quadrants to train."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +53,12 @@ class Squares:
         """How many positions the square takes along each axis."""
         return self.image_size - 2 * self.padding - self.object_size + 1
 
+    @cache  # noqa: B019  (a few megabytes, asked for by every seed)
     def train(self) -> Pictures:
         """Three quadrants."""
         return self._pictures(~self._in_test_quadrant())
 
+    @cache  # noqa: B019
     def test(self) -> Pictures:
         """The fourth."""
         return self._pictures(self._in_test_quadrant())

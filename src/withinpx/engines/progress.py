@@ -17,6 +17,11 @@ from withinpx.engines.job import Job, JobWatcher
 Notes = Callable[[], str]  # how it goes so far, in a few words
 
 
+def nothing() -> str:
+    """No notes."""
+    return ""
+
+
 class Tally:
     """How much is done, and from that how long the rest will take."""
 
@@ -44,7 +49,7 @@ class Tally:
 class JobProgress(JobWatcher, AbstractContextManager["JobProgress"]):
     """Watches jobs while the ``with`` lasts; all on standard error, so that what a command prints can be piped."""
 
-    def __init__(self, unit: str = "jobs", notes: Notes = str) -> None:
+    def __init__(self, notes: Notes = nothing, unit: str = "jobs") -> None:
         self._unit, self._notes = unit, notes
         self._tally = Tally(())
 
@@ -73,20 +78,19 @@ class JobLines(JobProgress):
         super().finished(job)
         done = self._tally
         parts = (
-            job.name,
             f"{done.jobs_done}/{done.jobs} {self._unit}",
             f"{done.runs_done}/{done.runs} runs" if done.runs != done.jobs else "",
             self._notes(),
             f"{done.left} left",
         )
-        print("withinpx: " + ", ".join(part for part in parts if part), file=sys.stderr, flush=True)
+        print(f"withinpx: {job.name}: {', '.join(part for part in parts if part)}", file=sys.stderr, flush=True)
 
 
 class JobBar(JobProgress):
     """A live bar."""
 
-    def __init__(self, unit: str = "jobs", notes: Notes = str, console: Console | None = None) -> None:
-        super().__init__(unit, notes)
+    def __init__(self, notes: Notes = nothing, unit: str = "jobs", console: Console | None = None) -> None:
+        super().__init__(notes, unit)
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -137,6 +141,6 @@ class _TimeLeft(ProgressColumn):
         return Text(self._bar.left, style="progress.remaining")
 
 
-def job_progress(unit: str = "jobs", notes: Notes = str) -> JobProgress:
+def job_progress(notes: Notes = nothing, unit: str = "jobs") -> JobProgress:
     """A live bar where a person looks on, lines elsewhere."""
-    return JobBar(unit, notes) if sys.stderr.isatty() else JobLines(unit, notes)
+    return JobBar(notes, unit) if sys.stderr.isatty() else JobLines(notes, unit)

@@ -27,6 +27,8 @@ class RayEngine:
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
         """Each job's rows once, however often its machine died."""
+        if not jobs:
+            return
         with self._connected():
             task = self._task()
             waiting = {task.remote(job): (job, 1) for job in jobs}
@@ -128,7 +130,7 @@ def _check_reachable(address: str) -> None:
 def _told(job: Job, error: Any) -> Exception:
     """What went wrong in the job, as it would have been said here."""
     cause = error.cause
-    if isinstance(cause, InputError):
+    if isinstance(cause, InputError | OSError):
         return cause
     if isinstance(cause, ImportError):
         return InputError(f"A node of the cluster lacks what {job.name} needs ({cause}): install withinpx there too.")

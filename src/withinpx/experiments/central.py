@@ -115,7 +115,7 @@ def _key(run: SquaresRun, settings: FitSettings) -> dict[str, Any]:
 
 def _train_and_evaluate(runs: list[SquaresRun], settings: FitSettings) -> Iterator[dict[str, Any]]:
     started = time.monotonic()
-    models = train_together(runs, settings) if settings.together else [train(run, settings) for run in runs]
+    models = train_together(runs, settings)[0] if settings.together else [train(run, settings) for run in runs]
     seconds = (time.monotonic() - started) / len(runs)
     for run, model in zip(runs, models, strict=True):
         yield _row(run, evaluate(model, run), settings, seconds)

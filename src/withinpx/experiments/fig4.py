@@ -111,9 +111,7 @@ EXPERIMENTS = {
         Experiment("a", "encoder_rf", "encoder receptive field (px)", _ABC, _odd(31), (1, 5, 9, 17, 31)),
         Experiment("b", "decoder_rf", "decoder receptive field (px)", _ABC, _odd(31), (9, 13, 17, 25, 31)),
         Experiment("c", "object_size", "object size (px)", _ABC, _odd(25), (1, 5, 9, 17, 25)),
-        Experiment(
-            "d", "sigma", "Gaussian s.d. (px)", _D, (*_FIRST_SIGMAS, *_LAST_SIGMAS), (0.2, 0.8, 1.4, 2.5, 5.0)
-        ),
+        Experiment("d", "sigma", "Gaussian s.d. (px)", _D, (*_FIRST_SIGMAS, *_LAST_SIGMAS), (0.2, 0.8, 1.4, 2.5, 5.0)),
     )
 }
 
@@ -192,8 +190,6 @@ def _run(row: dict[str, str], line: int, table: RunTable) -> Run:
         encoder_rf, decoder_rf, object_size = (int(row[each]) for each in NETWORK[:-1])
         setting = Setting(row["experiment"], encoder_rf, decoder_rf, object_size, float(row["sigma"]))
         accepted = {"True": True, "False": False}[row["accepted"]]
-        return Run(
-            setting, int(row["seed"]), accepted, float(row["position_error"]), float(row["calibrated_error"])
-        )
+        return Run(setting, int(row["seed"]), accepted, float(row["position_error"]), float(row["calibrated_error"]))
     except (ValueError, KeyError):
         raise InputError(f"{table.path} has something that is no run at line {line}: take that line out.") from None

@@ -59,9 +59,8 @@ def _draw(path: Path, experiments: Sequence[Experiment], runs: Sequence[Run], wi
 
 def _draw_legend(fig: Figure, axes: Sequence[Axes], columns: int) -> None:
     """One for all panels, below them."""
-    both = [axis.get_legend_handles_labels() for axis in axes]
-    handles, labels = ([each for pair in both for each in pair[part]] for part in (0, 1))
-    fig.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, columnspacing=1.4)
+    handles = [handle for axis in axes for handle in axis.get_legend_handles_labels()[0]]
+    fig.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, columnspacing=1.4)
 
 
 def _draw_shares(axis: Axes, experiment: Experiment, runs: Sequence[Run]) -> None:

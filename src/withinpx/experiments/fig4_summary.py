@@ -23,6 +23,10 @@ HEADINGS = {
     "inside_4_sd": "4 s.d.",
     "largest_calibrated_error": "largest calibrated error (px)",
 }
+WORDS = (
+    "The bound is the smaller of the encoder's term and the decoder's term plus 4 sigma. Runs inside 1 to 4 s.d. are\n"
+    "counted where the decoder's term alone is below the encoder's: on the decoder's side of the dashed line."
+)
 PLACE = {"encoder_rf": "encoder", "decoder_rf": "decoder", "object_size": "object", "sigma": "sigma"}
 
 
@@ -72,10 +76,7 @@ def _summary(setting: Setting, runs: Sequence[Run]) -> Summary:
 def _page(summaries: Sequence[Summary], about: Sequence[str]) -> str:
     lines = ["# Figure 4, setting by setting", "", total(summaries), ""]
     lines += [f"- {each}" for each in about] + [""] * bool(about)
-    lines += [
-        "The bound is min(encoder term, decoder term + 4 sigma). Runs inside 1 to 4 s.d. are counted where the decoder's "
-        "term for Delta_G = 0 is the smaller one, as it is on the decoder's side of the dashed line.",
-    ]
+    lines.append(WORDS)
     for letter in sorted({each["experiment"] for each in summaries}):
         own = [each for each in summaries if each["experiment"] == letter]
         lines += ["", f"## ({letter})", "", *_markdown(own)]

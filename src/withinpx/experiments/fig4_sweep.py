@@ -1,11 +1,10 @@
 """Figure 4 as a folder: runs.csv, about.json, the summary and the figures."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,11 @@ class Asked:
     seeds: int
     epochs: int
     device: str
-    command: str  # as typed, for those who read the results
     at_once: int | None = None  # seeds per job; all of a setting if not given
 
     def __post_init__(self) -> None:
-        for name, value in (("seeds", self.seeds), ("epochs", self.epochs), ("seeds at once", self.at_once or 1)):
-            if value < 1:
+        for name, value in (("seeds", self.seeds), ("epochs", self.epochs), ("seeds at once", self.at_once)):
+            if value is not None and value < 1:
                 raise InputError(f"The number of {name} is {value}: give one at least.")
 
 
@@ -45,39 +43,46 @@ def open_table(folder: Path) -> RunTable:
     return RunTable(folder / TABLE, KEY, COLUMNS)
 
 
-def sweep(folder: Path, asked: Asked, train: Train, engine: Engine) -> list[Summary]:
-    """Train what the table in ``folder`` does not have yet; the answer is one summary per setting."""
+def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str) -> RunTable:
+    """Train what the table in ``folder`` does not have yet; ``command`` is what was typed to get here."""
     with alone_in(folder):
         table = open_table(folder)
-        about = _about(folder, asked.epochs)
+        about = _begin(folder, asked.epochs)
         copy_shared(table, asked.experiments)
         left = missing(table, asked.experiments, range(asked.seeds))
-        with (
-            _noted(folder, about, asked.command, table, engine),
-            job_progress("settings", lambda: so_far(table)) as watcher,
-        ):
-            run_sweep(jobs(left, train, asked.epochs, asked.device, asked.at_once), table, engine, watcher)
+        work = jobs(left, train, asked.epochs, asked.device, asked.at_once)
+        with _noted(folder, about, command, table, engine), job_progress(lambda: so_far(table)) as watcher:
+            run_sweep(work, table, engine, watcher)
         copy_shared(table, asked.experiments)
-        return summarise_folder(folder, table)
+    return table
 
 
-def summarise_folder(source: Path, table: RunTable, folder: Path | None = None) -> list[Summary]:
-    """Write the summary of a table, beside it or into another folder."""
+def summarise_folder(source: Path, table: RunTable, folder: Path) -> list[Summary]:
+    """Write the summary of the runs in ``source`` into a folder."""
     summaries = summarise(table)
-    about = read_json(source / ABOUT) if (source / ABOUT).exists() else {"sweeps": []}
-    write_summary(folder or source, summaries, [_line(each) for each in about["sweeps"]])
+    write_summary(folder, summaries, [_line(each) for each in _about(source)["sweeps"]])
     return summaries
 
 
-def _about(folder: Path, epochs: int) -> dict[str, Any]:
-    """How the runs in this folder were made; runs of other lengths do not go into one table."""
+def _about(folder: Path) -> dict[str, Any]:
+    """How the runs in this folder were made."""
     path = folder / ABOUT
-    about: dict[str, Any] = read_json(path) if path.exists() else {"epochs": epochs, "sweeps": []}
-    if about.get("epochs") != epochs:
+    about = read_json(path) if path.exists() else {"epochs": None, "sweeps": []}
+    if not isinstance(about, dict) or not {"epochs", "sweeps"} <= set(about):
+        raise InputError(f"{path} does not say how the runs beside it were made: move it away.")
+    return about
+
+
+def _begin(folder: Path, epochs: int) -> dict[str, Any]:
+    """Runs of other lengths do not go into one table."""
+    about = _about(folder)
+    if about["epochs"] not in (None, epochs):
         raise InputError(
-            f"The runs in {folder} are of {about.get('epochs')} epochs and {epochs} are asked for: choose another "
-            f"folder, or give --epochs {about.get('epochs')}."
+            f"The runs in {folder} are of {about['epochs']} epochs and {epochs} are asked for: choose another folder, "
+            f"or give --epochs {about['epochs']}."
         )
+    about["epochs"] = epochs
+    write_json(folder / ABOUT, about)
     return about
 
 

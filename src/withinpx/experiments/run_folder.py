@@ -8,6 +8,7 @@ from withinpx.errors import InputError
 from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
+from withinpx.theory.bound import SizeRange, check_network
 from withinpx.training.detector_folder import begin_run, load_detector, read_asked, save_detector
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
@@ -15,6 +16,7 @@ from withinpx.training.recipe import Recipe
 
 def train_in_folder(run: SquaresRun, folder: Path, settings: FitSettings, resume: bool = False) -> Autoencoder:
     """Train into a new folder, or go on with one that was interrupted; a finished one is only loaded."""
+    check_network(run.encoder_rf, run.decoder_rf, SizeRange(run.object_size, run.object_size))
     if begin_run(folder, asdict(run), resume):
         return load_detector(folder)[0]
     model = train(run, replace(settings, folder=folder))

@@ -11,9 +11,10 @@ from withinpx.data.squares import IMAGE_SIZE, Squares
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.model.cnn import CHANNELS
-from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, check_network, error_bound
+from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, theorem
 from withinpx.training.accuracy import is_accepted, reconstruction_accuracy
 from withinpx.training.fit import FitSettings, fit
+from withinpx.training.log import Log
 from withinpx.training.recipe import PAPER, Recipe
 from withinpx.training.together import fit_together
 
@@ -38,7 +39,6 @@ class SquaresRun:
     recipe: Recipe = PAPER
 
     def __post_init__(self) -> None:
-        check_network(self.encoder_rf, self.decoder_rf, SizeRange(self.object_size, self.object_size))
         _ = self.network, self.data  # each refuses what it cannot be, before anything is written
 
     @cached_property
@@ -64,7 +64,7 @@ class SquaresRun:
     def bound(self) -> Bound:
         """What theorem 4.1 allows: at four sigma for the infinite Gaussian, for certain with compact support."""
         rendering: Rendering = Gaussian(self.sigma, N_SIGMA) if self.support is None else CompactSupport(self.support)
-        return error_bound(self.encoder_rf, self.decoder_rf, self.object_size, rendering)
+        return theorem(self.encoder_rf, self.decoder_rf, SizeRange(self.object_size, self.object_size), rendering)
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,18 @@ class Evaluation:
 def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
     """A new network from the run's seed, trained."""
     model = new_network(run.network, run.seed)
-    return fit(model, torch.from_numpy(run.data.train().images), run.recipe, run.seed, settings)
+    images = torch.from_numpy(run.data.train().images)
+    return fit(model, images, run.recipe, run.seed, settings, behind=torch.zeros_like(images[0]))
 
 
-def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> list[Autoencoder]:
+def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> tuple[list[Autoencoder], list[Log]]:
     """Runs that differ by their seeds alone, trained at once; each as ``train`` would."""
     first = runs[0]
     models = [new_network(run.network, run.seed) for run in runs]
     images = torch.from_numpy(first.data.train().images)
-    fit_together(models, images, first.recipe, [run.seed for run in runs], settings)
-    return models
+    seeds = [run.seed for run in runs]
+    logs = fit_together(models, images, first.recipe, seeds, settings, behind=torch.zeros_like(images[0]))
+    return models, logs
 
 
 @torch.no_grad()

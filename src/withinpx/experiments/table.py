@@ -77,9 +77,7 @@ def _read(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     if short is None and not text.endswith("\n"):
         short = len(rows) + 1
     if short is not None:
-        raise InputError(
-            f"{path} was cut short at line {short}: take that line out, and what it had will run again."
-        )
+        raise InputError(f"{path} was cut short at line {short}: take that line out, and what it had will run again.")
     return tuple(header), [dict(zip(header, row, strict=True)) for row in rows]
 
 

@@ -116,6 +116,14 @@ def error_bound(encoder_rf: int, decoder_rf: int, object_size: float | SizeRange
     """
     sizes = object_size if isinstance(object_size, SizeRange) else SizeRange(object_size, object_size)
     check_network(encoder_rf, decoder_rf, sizes)
+    return theorem(encoder_rf, decoder_rf, sizes, rendering)
+
+
+def theorem(encoder_rf: int, decoder_rf: int, sizes: SizeRange, rendering: Rendering) -> Bound:
+    """``error_bound`` for any network, also one whose decoder is smaller than the object.
+
+    Such a decoder draws the object only as far as the Gaussian's width helps; a bound below zero says that it cannot.
+    """
     crossing = crossing_size(encoder_rf, decoder_rf, rendering.reach)
     worst = min(max(crossing, sizes.smallest), sizes.largest)
     encoder = encoder_term(encoder_rf, worst)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from withinpx.data.selection import Selection
+from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.engines.job import Engine, Job, JobWatcher, Row
 from withinpx.errors import InputError
 from withinpx.files import folder_for
@@ -26,7 +26,7 @@ class Request:
     """What is asked of every recording."""
 
     detector: Path
-    selection: Selection = Selection()
+    selection: Selection = EVERYTHING
     overlay: bool = True
     export: tuple[Format, ...] = ()
     device: str = "auto"
@@ -54,19 +54,14 @@ class Found:
         return f"{self.certified:.0%} of the positions are certified{refused}"
 
 
-def detect_recording(
-    request: Request, detector: Detector, clip: Path, folder: Path, progress: Progress | None = None
-) -> Found:
-    """All that was asked of one recording, into a folder."""
+def detect_recording(request: Request, clip: Path, folder: Path, progress: Progress | None = None) -> Found:
+    """All that was asked of one recording, into a folder; what cannot be used is refused before that is made."""
+    detector = request.load()
+    check_first_frames(detector, clip)
+    encoder = _encoder(request, detector)
     lost: list[str] = []
     tracks, why = detect(
-        detector,
-        clip,
-        folder,
-        overlay=request.overlay,
-        progress=progress,
-        losses=lost,
-        encoder=_encoder(request, detector),
+        detector, clip, folder, overlay=request.overlay, progress=progress, losses=lost, encoder=encoder
     )
     if request.export:
         table = read_tracks(folder / TRACKS, *detector.recording)
@@ -106,9 +101,7 @@ def detect_one(request: Request, clip: Path, folder: Path) -> list[Row]:
     folder_for(folder.parent)
     beside = Path(mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        detector = request.load()
-        check_first_frames(detector, clip)
-        found = detect_recording(request, detector, clip, beside)
+        found = detect_recording(request, clip, beside)
         _publish(beside, folder)
     except InputError as error:
         return [{"said": str(error), "refused": True}]
@@ -121,7 +114,8 @@ def folders_for(clips: Sequence[Path], out: Path) -> dict[Path, Path]:
     """Where each recording's answer goes: named as the recording is, below the folder that all have in common."""
     absolute = [clip.absolute() for clip in clips]
     common = Path(os.path.commonpath([clip.parent for clip in absolute]))
-    folders = [out / each.relative_to(common).with_suffix("") for each in absolute]
+    names = [each if each.is_dir() else each.with_suffix("") for each in absolute]
+    folders = [out / name.relative_to(common) for name in names]
     for number, folder in enumerate(folders):
         if folder in folders[:number]:
             other = clips[folders.index(folder)]

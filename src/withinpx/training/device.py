@@ -20,7 +20,6 @@ def choose_device(name: str = "auto") -> torch.device:
     if not available[name]:
         raise InputError(f"The device {name} is not available on this machine: use --device auto.")
     if name == "cuda":
-        torch.backends.cudnn.benchmark = True  # batches are all of one size
         torch.set_float32_matmul_precision("high")
     return torch.device(name)
 

@@ -27,10 +27,12 @@ def check_something_moves(images: Float[Tensor, "b c h w"]) -> None:
         raise InputError("Nothing moves: all pictures are the same.")
 
 
-def moving_centres(images: Float[Tensor, "b c h w"], threshold: float = 0.5) -> Float[Tensor, "b 2"]:
-    """The mean (x, y) of the pixels that differ from the median picture by more than ``threshold`` of the most."""
+def moving_centres(
+    images: Float[Tensor, "b c h w"], threshold: float = 0.5, behind: Float[Tensor, "c h w"] | None = None
+) -> Float[Tensor, "b 2"]:
+    """The mean (x, y) of the pixels that differ from what lies behind by more than ``threshold`` of the most."""
     check_something_moves(images)
-    distance = difference(images)
+    distance = difference(images, behind)
     moving = (distance > threshold * distance.amax()).to(images.dtype)
     return weighted_positions(moving) / moving.sum(dim=(-2, -1)).clamp(min=1).unsqueeze(-1)
 

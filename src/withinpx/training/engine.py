@@ -4,6 +4,7 @@ from typing import Protocol
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
@@ -147,13 +148,15 @@ class SparseEngine:
         return (~right_pixels(drawn, shown.expand_as(drawn), self.tolerance)).unsqueeze(1).to(drawn.dtype)
 
 
-def choose_engine(model: Autoencoder, images: Tensor, dense: bool = False) -> Engine:
+def choose_engine(
+    model: Autoencoder, images: Tensor, dense: bool = False, behind: Float[Tensor, "c h w"] | None = None
+) -> Engine:
     """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
-    tolerance = half_contrast(images)
+    tolerance = half_contrast(images, behind)
     if not dense and model.config.background is not BackgroundMode.NEARBY:
-        noise = noise_level(images)
+        noise = noise_level(images, behind)
         if noise < tolerance:  # or nothing stands out from a background that is not static
-            scene = Scene.of(images, model, noise)
+            scene = Scene.of(images, model, noise, behind)
             little = scene.alike or scene.share <= SPARSE_SHARE
             if little and (images.device.type == "cpu" or scene.one_each):
                 return SparseEngine(model, scene, tolerance)

@@ -52,16 +52,26 @@ DEFAULTS = FitSettings()
 
 
 def fit(
-    model: Autoencoder, images: Tensor, recipe: Recipe = WARM, seed: int = 0, settings: FitSettings = DEFAULTS
+    model: Autoencoder,
+    images: Tensor,
+    recipe: Recipe = WARM,
+    seed: int = 0,
+    settings: FitSettings = DEFAULTS,
+    *,
+    behind: Tensor | None = None,
 ) -> Autoencoder:
-    """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one."""
+    """Train ``model`` to reconstruct ``images`` (b c h w); continue from the folder's checkpoint if it has one.
+
+    ``behind`` (c h w) is the picture without objects, if it is known; else it is taken to be the median picture.
+    """
     model, images = placed(model, images, settings.device)
-    engine = choose_engine(model, images, settings.dense)
+    behind = None if behind is None else behind.to(settings.device)
+    engine = choose_engine(model, images, settings.dense, behind)
     centres = None
     if recipe.warm_start_steps:
         if model.config.objects > 1:
             raise InputError("The warm start knows one object only: train several with recipe paper.")
-        centres = moving_centres(images).unsqueeze(1)
+        centres = moving_centres(images, behind=behind).unsqueeze(1)
     return learn(engine, len(images), centres, recipe, seed=seed, settings=settings)
 
 
@@ -117,8 +127,12 @@ def placed(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Au
 
 def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.optim.Adam:
     """App. C.1's optimiser; on CUDA in a form that can be captured."""
-    on_cuda = device.type == "cuda"
-    return torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=on_cuda, capturable=on_cuda)
+    on_cuda, rate = device.type == "cuda", recipe.learning_rate
+    code = set(model.background.parameters())
+    groups = [{"params": [each for each in model.parameters() if each not in code]}]
+    if code:
+        groups.append({"params": list(code), "lr": rate * recipe.code_rate})
+    return torch.optim.Adam(groups, lr=rate, fused=on_cuda, capturable=on_cuda)
 
 
 def look_there(

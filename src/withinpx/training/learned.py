@@ -2,6 +2,7 @@
 
 import math
 
+from withinpx.training.accuracy import ACCEPTED_ACCURACY
 from withinpx.training.engine import Engine
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import Recipe
@@ -15,15 +16,20 @@ class Learned:
     """Asked after every epoch; looks every few."""
 
     def __init__(self, engine: Engine, pictures: int, recipe: Recipe) -> None:
-        self._engine, self._wanted = engine, recipe.stop_when_learned
-        self._every = max(EPOCHS, math.ceil(STEPS / max(1, pictures // recipe.batch_size)))
+        self._engine, self._recipe = engine, recipe
+        self._steps_per_epoch = max(1, pictures // recipe.batch_size)
+        self._every = max(EPOCHS, math.ceil(STEPS / self._steps_per_epoch))
         self._before = engine.latest.clone()
 
     def is_over(self, epochs: list[Epoch]) -> bool:
-        """Is there nothing more to learn?"""
-        if not self._wanted or len(epochs) % self._every:
+        """Is there nothing more to learn, or no hope?"""
+        if not self._recipe.stop_when_learned or len(epochs) % self._every:
             return False
         moved = (self._engine.latest - self._before).abs().amax().item()  # not a number as long as one was never seen
         self._before = self._engine.latest.clone()
-        right = all(epoch.reconstruction_accuracy >= RIGHT for epoch in epochs[-self._every :])
-        return right and moved < STEADY_PX
+        worst = min(epoch.reconstruction_accuracy for epoch in epochs[-self._every :])
+        return (worst >= RIGHT and moved < STEADY_PX) or self._is_hopeless(len(epochs) * self._steps_per_epoch, worst)
+
+    def _is_hopeless(self, steps: int, worst: float) -> bool:
+        most = self._recipe.most_steps
+        return most is not None and (steps >= 3 * most or (steps >= most and worst < ACCEPTED_ACCURACY))

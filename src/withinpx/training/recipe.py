@@ -15,6 +15,8 @@ class Recipe:
     learning_rate: float  # Adam's
     warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
     stop_when_learned: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
+    most_steps: int | None = None  # with that: after so many, one that has not learned is given up
+    code_rate: float = 1.0  # the positional code's learning rate, as a share of the filters'
     fading: bool = False  # the learning rate falls to nothing along a cosine
     hold: float = 0.0  # how firmly heatmaps are first held to what moves; fades to nothing by half of the epochs
     restart_checks: tuple[float, ...] = ()  # at these shares of the epochs, heatmaps that lost their object start again
@@ -27,6 +29,17 @@ class Recipe:
 
 PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
 WARM = Recipe(name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_learned=True)
+# Figure 4's: the paper's, but that a run stops once it has learned, and that the positional code learns slowly. At the
+# filters' rate it learns where no training picture has an object, and draws none there.
+FIGURE = Recipe(
+    name="figure",
+    epochs=500,
+    batch_size=128,
+    learning_rate=1e-3,
+    stop_when_learned=True,
+    most_steps=600,
+    code_rate=0.01,
+)
 CLIP = Recipe(  # real footage; the epochs are chosen for a number of steps (tracking/attempt.py)
     name="clip",
     epochs=100,

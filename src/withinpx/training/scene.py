@@ -73,10 +73,16 @@ class Scene:
         return len(self.which) * self.images.shape[-2] * self.images.shape[-1]
 
     @classmethod
-    def of(cls, images: Float[Tensor, "b c h w"], model: Autoencoder, noise: float = 0.0) -> "Scene":
-        """The background is the median picture, and the encoder sees it."""
-        background = median_picture(images).unsqueeze(0)
-        changed = difference(images) > noise
+    def of(
+        cls,
+        images: Float[Tensor, "b c h w"],
+        model: Autoencoder,
+        noise: float = 0.0,
+        behind: Float[Tensor, "c h w"] | None = None,
+    ) -> "Scene":
+        """The encoder sees the background: what is known to lie ``behind`` all objects, or else the median picture."""
+        background = (median_picture(images) if behind is None else behind).unsqueeze(0)
+        changed = difference(images, behind) > noise
         images = torch.where(changed.unsqueeze(1), images, background)
         return cls._of(images, changed, background, model, seen=images, blank=Base.whole(background))
 
@@ -197,21 +203,23 @@ def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
     return images.median(dim=0).values
 
 
-def difference(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b h w"]:
-    """How far each pixel is from the median picture, in the colour that differs most."""
-    return (images - median_picture(images)).abs().amax(dim=1)
+def difference(
+    images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None
+) -> Float[Tensor, "b h w"]:
+    """How far each pixel is from what lies behind, or from the median picture, in the colour that differs most."""
+    return (images - (median_picture(images) if behind is None else behind)).abs().amax(dim=1)
 
 
-def half_contrast(images: Float[Tensor, "b c h w"]) -> float:
-    """Half of the most that a pixel ever differs from the median picture: the tolerance of what counts as redrawn."""
-    return difference(images).amax().item() / 2
+def half_contrast(images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None) -> float:
+    """Half of the most that a pixel ever differs from what lies behind: the tolerance of what counts as redrawn."""
+    return difference(images, behind).amax().item() / 2
 
 
-def noise_level(images: Float[Tensor, "b c h w"]) -> float:
-    """What a pixel of the background may differ from the median picture by: four times what nine in ten stay below.
+def noise_level(images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None) -> float:
+    """What a pixel of the background may differ from it by: four times what nine in ten stay below.
 
     Zero for drawn pictures, where most pixels never change at all.
     """
-    differences = difference(images).flatten()
+    differences = difference(images, behind).flatten()
     sample = differences[:: max(1, len(differences) // NOISE_SAMPLE)]
     return 4 * sample.quantile(0.9).item()

@@ -26,13 +26,18 @@ def fit_together(
     recipe: Recipe = WARM,
     seeds: Sequence[int] = (0,),
     settings: FitSettings = DEFAULTS,
+    *,
+    behind: Tensor | None = None,
 ) -> list[Log]:
     """Train ``models``, one per seed, to reconstruct ``images`` (b c h w): ``fit`` for many. Their logs."""
     if recipe.fading or recipe.hold or recipe.restart_checks:
         raise InputError(f"The recipe {recipe.name} changes as it goes: train its networks one by one.")
-    engines, device, count = engines_for(models, images, settings), settings.device, len(images)
+    device, count = settings.device, len(images)
+    behind = None if behind is None else behind.to(device)
+    engines = engines_for(models, images, settings, behind)
     if recipe.warm_start_steps:
-        look_there_together(engines, moving_centres(images.to(device)).unsqueeze(1), recipe, seeds)
+        centres = moving_centres(images.to(device), behind=behind)
+        look_there_together(engines, centres.unsqueeze(1), recipe, seeds)
     steps = [redraw_step(engine, adam(engine.model, recipe, device)) for engine in engines]
     logs = [Log(None, 0) for _ in engines]
     learned = [Learned(engine, count, recipe) for engine in engines]
@@ -62,10 +67,12 @@ def fit_together(
     return logs
 
 
-def engines_for(models: Sequence[Autoencoder], images: Tensor, settings: FitSettings) -> list[Engine]:
+def engines_for(
+    models: Sequence[Autoencoder], images: Tensor, settings: FitSettings, behind: Tensor | None = None
+) -> list[Engine]:
     """One engine per network, all looking at the same pictures."""
     first, images = placed(models[0], images, settings.device)
-    engine = choose_engine(first, images, settings.dense)
+    engine = choose_engine(first, images, settings.dense, behind)
     others = [placed(model, images, settings.device)[0] for model in models[1:]]
     engines: list[Engine] = [engine]
     if isinstance(engine, SparseEngine):

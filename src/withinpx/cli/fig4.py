@@ -1,0 +1,51 @@
+"""Figure 4: trained and drawn, or drawn again from a table."""
+
+from typing import TYPE_CHECKING
+
+from withinpx.cli.common import engine_named
+from withinpx.errors import InputError
+from withinpx.experiments.fig4 import EPOCHS, EXPERIMENTS, QUICK_SEEDS, chosen
+from withinpx.experiments.fig4_figures import draw
+from withinpx.experiments.fig4_summary import total
+from withinpx.experiments.fig4_sweep import Asked, open_table, summarise_folder, sweep
+
+if TYPE_CHECKING:
+    from withinpx.cli.reproduce import ReproduceCommand
+
+
+def reproduce_fig4(command: "ReproduceCommand") -> None:
+    """Train what ``out`` does not hold yet, or take what another folder holds; then draw."""
+    source = command.out if command.from_ is None else command.from_
+    if command.from_ is None:
+        _sweep(command)
+    table = open_table(source)
+    if not table.rows:
+        raise InputError(f"{table.path} has no runs to draw: name the folder of a sweep.")
+    print(total(summarise_folder(source, table, command.out)))
+    for path in draw(table, command.out, _letters(command)):
+        print(f"Drew {path}")
+
+
+def _sweep(command: "ReproduceCommand") -> None:
+    from withinpx.experiments.fig4_runs import train_setting  # noqa: PLC0415  (brings torch)
+
+    asked = Asked(
+        experiments=chosen(_letters(command), command.quick),
+        seeds=min(command.seeds, QUICK_SEEDS) if command.quick else command.seeds,
+        epochs=EPOCHS if command.epochs is None else command.epochs,
+        device=command.device,
+        at_once=command.at_once,
+    )
+    engine = engine_named(command.engine, command.address, command.device)
+    sweep(command.out, asked, train_setting, engine, _as_typed(command, asked))
+
+
+def _letters(command: "ReproduceCommand") -> str:
+    return command.what.removeprefix("fig4") or "".join(EXPERIMENTS)
+
+
+def _as_typed(command: "ReproduceCommand", asked: Asked) -> str:
+    """The command for those who read the results; a cluster's address is nobody's business."""
+    options = f"--seeds {asked.seeds} --epochs {asked.epochs} --device {asked.device} --engine {command.engine}"
+    quick = " --quick" if command.quick else ""
+    return f"withinpx reproduce {command.what}{quick} {options} --out {command.out}"
