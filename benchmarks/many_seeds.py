@@ -103,8 +103,8 @@ class ManySeeds:
         single = milliseconds(lambda: alone(chosen[0]), 10, device)
         recorded = milliseconds(lambda: together(chosen), 10, device) / self.seeds
         handmade = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
-        sizes = f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size}"
-        print(f"{sizes} | {slow:.2f} | {single:.2f} | {recorded:.3f} | {handmade:.3f} | {slow / handmade:.1f} | ", end="")
+        print(f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size} | {slow:.2f} | {single:.2f} | ", end="")
+        print(f"{recorded:.3f} | {handmade:.3f} | {slow / handmade:.1f} | ", end="")
         print(f"{memory[0]:.0f}, {memory[1]:.0f} | {off[0]:.1e}, {off[1]:.1e}", flush=True)
 
 

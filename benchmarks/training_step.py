@@ -13,7 +13,7 @@ from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, Engine, SparseEngine
 from withinpx.training.scene import Scene
-from withinpx.training.step import plain_step
+from withinpx.training.step import redraw_step
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 DENSE_STEPS, SPARSE_STEPS = 3, 15
@@ -27,8 +27,8 @@ def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: 
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     engine: Engine = SparseEngine(model, Scene.of(images, model)) if kind == "sparse" else DenseEngine(model, images)
     loss = engine.redraw(chosen, chosen)[0].item()
-    step = plain_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3))
-    return loss, median_seconds(lambda: step(chosen, chosen), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
+    step, batch = redraw_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3)), torch.stack([chosen, chosen])
+    return loss, median_seconds(lambda: step(batch), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
 
 
 def layered_growth() -> tuple[float, float]:

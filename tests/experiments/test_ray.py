@@ -31,12 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 KEY = ("name", "seed")
 NAMES = [f"{number:02d}" for number in range(12)]
 SEEDS = (0, 1)
-NODE = {
-    "num_cpus": 2,
-    "object_store_memory": 80 * 1024**2,
-    "include_dashboard": False,
-    "node_ip_address": "127.0.0.1",
-}
+NODE = {"num_cpus": 2, "object_store_memory": 80 * 1024**2, "include_dashboard": False}
 SOON: dict[str, Any] = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500}
 
 

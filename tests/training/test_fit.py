@@ -12,7 +12,7 @@ from withinpx.experiments.synthetic import SquaresRun, evaluate, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
 from withinpx.training.checkpoint import CHECKPOINT
-from withinpx.training.fit import FitSettings, batches, is_learned
+from withinpx.training.fit import FitSettings, batches
 from withinpx.training.log import Epoch, read_log
 from withinpx.training.recipe import PAPER, Recipe
 from withinpx.training.watcher import Watcher
@@ -107,13 +107,6 @@ def test_a_nearby_frame_is_near_and_never_the_frame_itself() -> None:
         distance = (chosen - nearby).abs()
         assert distance.min() >= 1
         assert distance.max() <= 10
-
-
-def test_a_run_is_learned_once_its_last_epochs_redraw_every_pixel() -> None:
-    good = [Epoch(number, 0.0, 1.0, 0.0) for number in range(1, 6)]
-    assert is_learned(good)
-    assert not is_learned(good[:4])
-    assert not is_learned([*good[:4], Epoch(5, 0.0, 0.9998, 0.0)])
 
 
 def test_a_layered_network_learns_too(tiny_run: SquaresRun) -> None:

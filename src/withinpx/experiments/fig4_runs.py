@@ -1,4 +1,4 @@
-"""Figure 4's trainings: all seeds of a setting together, each begun as the paper begins, and once more if it is lost."""
+"""Figure 4's trainings: all seeds of a setting together, each begun as the paper begins; lost ones, once more."""
 
 import time
 from dataclasses import replace
@@ -33,9 +33,7 @@ def _rows(setting: Setting, seeds: tuple[int, ...], recipe: Recipe, device: str)
     return [rows[seed] for seed in seeds]
 
 
-def _attempt(
-    setting: Setting, seeds: list[int], recipe: Recipe, device: str, start: str
-) -> dict[int, dict[str, Any]]:
+def _attempt(setting: Setting, seeds: list[int], recipe: Recipe, device: str, start: str) -> dict[int, dict[str, Any]]:
     began = time.monotonic()
     runs = [SquaresRun(*setting.network, seed=seed, recipe=recipe) for seed in seeds]
     models, logs = train_together(runs, FitSettings(choose_device(device), fast=True, together=True))

@@ -1,7 +1,7 @@
 """Sparse execution on a GPU (model/sparse.py says what, this says how): one window in every picture, kernels by hand.
 
-Filters round their factors to ten bits, as TensorFloat-32 does, and store them in half of the bytes. Forward and backward
-are written out, so that a layer is five kernels there and a dozen back.
+Filters round their factors to ten bits, as TensorFloat-32 does, and store them in half of the bytes. The way there and
+the way back are written out: a layer is five kernels there and a dozen back.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from withinpx.model import kernels
+from withinpx import kernels
 from withinpx.model.cnn import CNN
 from withinpx.model.render import faintest_exponent
 
@@ -56,15 +56,15 @@ class Kept:
     windows: Corners
     values: Float[Tensor, "m c h w"]
     base: Float[Tensor, "1 c H W"]
-    known: Float[Tensor, "4 c"]
-    active: Float[Tensor, "m c h w"]
+    known: Float[Tensor, "4 c"]  # scale, shift, mean and 1 / s.d. of batch-norm
+    active: Float[Tensor, "m c a a"]  # in windows as much wider as the filter that follows asks for
     active_base: Float[Tensor, "1 c H W"]
     weight: Float[Tensor, "o c k k"]  # of the filter that follows, as it was used
 
 
 def windowed_cnn(
     cnn: CNN, base: Float[Tensor, "1 c H W"], patch: Float[Tensor, "m c h w"], windows: Corners, *, exactly: bool
-) -> tuple[Float[Tensor, "1 o H W"], Float[Tensor, "m o h w"], Corners]:
+) -> tuple[Float[Tensor, "1 o H W"], Float[Tensor, "m o s s"], Corners]:
     """The CNN over a background and over windows in it. ``exactly``: its results are not rounded to half precision."""
     convs = [layer for layer in cnn if isinstance(layer, nn.Conv2d)]
     norms = [layer for layer in cnn if isinstance(layer, nn.BatchNorm2d)]
@@ -76,8 +76,8 @@ def windowed_cnn(
 
 class _WindowedCNN(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[no-untyped-def]
-        ctx,  # noqa: ANN001
+    def forward(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+        ctx,
         base: Tensor,
         patch: Tensor,
         windows: Corners,
@@ -96,7 +96,7 @@ class _WindowedCNN(torch.autograd.Function):
         for norm, weight in zip(norms, weights[1:], strict=True):
             last = weight is weights[-1]
             factor = weight.detach() if last and exactly else _wide(weight.detach().to(STORED))
-            layer = _activated(norm, values, base, windows, 2 * (weight.shape[-1] // 2), factor)
+            layer = _activated(norm, values, base, windows, factor)
             ctx.layers.append(layer)
             reach = weight.shape[-1] // 2
             there, everywhere = layer.active.to(factor.dtype), layer.active_base.to(factor.dtype)
@@ -109,7 +109,7 @@ class _WindowedCNN(torch.autograd.Function):
         return base + bias[:, None, None], values + bias[:, None, None]
 
     @staticmethod
-    def backward(ctx, of_base: Tensor, of_values: Tensor) -> tuple[Any, ...]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def backward(ctx, of_base: Tensor, of_values: Tensor) -> tuple[Any, ...]:  # type: ignore[no-untyped-def]
         of_bias = of_base.sum(dim=(0, 2, 3)) + of_values.sum(dim=(0, 2, 3))
         of_weights: list[Tensor] = []
         of_norms: list[Tensor] = []
@@ -121,27 +121,23 @@ class _WindowedCNN(torch.autograd.Function):
             of_base, of_values = (F.pad(each / unit, fill).to(STORED) for each in (of_base, of_values))
         for index in range(len(ctx.layers) - 1, -1, -1):
             layer, shape = ctx.layers[index], ctx.shapes[index + 1]
-            of_active, of_there = _conv_back(_side_by_side(of_values), layer.active, layer.weight, 0)
-            of_active_base, of_everywhere = _conv_back(
-                _side_by_side(of_base), layer.active_base, layer.weight, shape[-1] // 2
-            )
+            of_active, of_there = _filter_back(of_values, layer.active, layer.weight, padded=False)
+            of_active_base, of_everywhere = _filter_back(of_base, layer.active_base, layer.weight, padded=True)
             of_weights.insert(0, (of_there.float() + of_everywhere.float())[: shape[0]] * unit)
             of_values, of_base, unit, of_scale, of_shift = _gradients(
                 layer, of_active, of_active_base, unit, rounded=index > 0
             )
             of_norms[:0] = [of_scale, of_shift]
         base, patch = ctx.first
-        weight, wanted = ctx.weight, [ctx.needs_input_grad[1], True, False]
-        of_patch, of_there, _ = _convolution_back(of_values, patch, weight, 0, wanted)
-        of_base_in, of_everywhere, _ = _convolution_back(of_base, base, weight, weight.shape[-1] // 2, wanted)
+        wanted = ctx.needs_input_grad[1]
+        of_patch, of_there = _filter_back(of_values, patch, ctx.weight, padded=False, of_maps=wanted)
+        of_base_in, of_everywhere = _filter_back(of_base, base, ctx.weight, padded=True, of_maps=wanted)
         of_weights.insert(0, of_there + of_everywhere)
         return of_base_in, of_patch, None, None, None, *of_weights, of_bias, *of_norms
 
 
-def _activated(
-    norm: nn.BatchNorm2d, values: Tensor, base: Tensor, windows: Corners, around: int, weight: Tensor
-) -> Kept:
-    """Batch-norm and ReLU."""
+def _activated(norm: nn.BatchNorm2d, values: Tensor, base: Tensor, windows: Corners, weight: Tensor) -> Kept:
+    """Batch-norm and ReLU, in windows as large as the filter that follows asks for."""
     values, base = _side_by_side(values), _side_by_side(base)
     channels, (height, width) = values.shape[1], base.shape[-2:]
     pictures = windows.pictures
@@ -160,6 +156,7 @@ def _activated(
         norm.num_batches_tracked, known, float(count), momentum, norm.eps, height, width, C=channels, ROWS=ROWS,
         num_warps=8,
     )  # fmt: skip
+    around = 2 * (weight.shape[-1] // 2)
     wider = windows.grown(around)
     active = _empty(len(windows), channels, wider.side, wider.side, like=values)
     active_base = torch.empty_like(base)
@@ -217,7 +214,7 @@ def spread(
 
 class _Spread(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, base: Tensor, patch: Tensor, windows: Corners) -> Tensor:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def forward(ctx, base: Tensor, patch: Tensor, windows: Corners) -> Tensor:  # type: ignore[no-untyped-def]
         height, width = base.shape[-2:]
         maps = base.new_empty(len(windows), 1, height, width)
         kernels.spread[(len(windows), _blocks(height * width, SUM_BLOCK))](
@@ -228,7 +225,7 @@ class _Spread(torch.autograd.Function):
         return maps
 
     @staticmethod
-    def backward(ctx, of_maps: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def backward(ctx, of_maps: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
         windows, (height, width) = ctx.windows, of_maps.shape[-2:]
         of_patch = of_maps.new_empty(len(windows), 1, windows.side, windows.side)
         of_base = of_maps.new_empty(1, 1, height, width)
@@ -250,7 +247,7 @@ def decoder_input(
 
 class _DecoderInput(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, positions: Tensor, base: Tensor, windows: Corners, sigma: float) -> Tensor:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def forward(ctx, positions: Tensor, base: Tensor, windows: Corners, sigma: float) -> Tensor:  # type: ignore[no-untyped-def]
         positions, base = positions.contiguous(), _side_by_side(base)
         channels, (height, width) = base.shape[1], base.shape[-2:]
         patch = _empty(len(windows), channels, windows.side, windows.side, like=base)
@@ -263,7 +260,7 @@ class _DecoderInput(torch.autograd.Function):
         return patch
 
     @staticmethod
-    def backward(ctx, of_patch: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def backward(ctx, of_patch: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def]
         positions, patch = ctx.saved_tensors
         windows, (height, width), channels = ctx.windows, ctx.size, patch.shape[1]
         of_positions = torch.empty_like(positions)
@@ -275,18 +272,16 @@ class _DecoderInput(torch.autograd.Function):
         return of_positions, of_base, None, None
 
 
-def _conv_back(gradient: Tensor, maps: Tensor, weight: Tensor, padding: int) -> tuple[Tensor, Tensor]:
-    of_maps, of_weight, _ = _convolution_back(gradient, maps.to(weight.dtype), weight, padding, [True, True, False])
-    return of_maps, of_weight
-
-
-def _convolution_back(
-    gradient: Tensor, maps: Tensor, weight: Tensor, padding: int, wanted: list[bool]
-) -> tuple[Tensor, Tensor, Tensor]:
-    found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
-        gradient, maps, weight, None, [1, 1], [padding, padding], [1, 1], False, [0, 0], 1, wanted
+def _filter_back(
+    gradient: Tensor, maps: Tensor, weight: Tensor, *, padded: bool, of_maps: bool = True
+) -> tuple[Any, Tensor]:
+    """The gradients of a convolution's maps, if they are wanted, and of its weight."""
+    padding = [weight.shape[-1] // 2 if padded else 0] * 2
+    gradient, maps, wanted = _side_by_side(gradient), maps.to(weight.dtype), [of_maps, True, False]
+    found, of_weight, _ = torch.ops.aten.convolution_backward(
+        gradient, maps, weight, None, [1, 1], padding, [1, 1], False, [0, 0], 1, wanted
     )
-    return found
+    return found, of_weight
 
 
 def _side_by_side(maps: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -128,11 +129,10 @@ def placed(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Au
 def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.optim.Adam:
     """App. C.1's optimiser; on CUDA in a form that can be captured."""
     on_cuda, rate = device.type == "cuda", recipe.learning_rate
-    code = set(model.background.parameters())
-    groups = [{"params": [each for each in model.parameters() if each not in code]}]
-    if code:
-        groups.append({"params": list(code), "lr": rate * recipe.code_rate})
-    return torch.optim.Adam(groups, lr=rate, fused=on_cuda, capturable=on_cuda)
+    code = list(model.background.parameters())
+    filters = [*model.encoder.parameters(), *model.decoder.parameters()]
+    groups: list[dict[str, Any]] = [{"params": filters}, {"params": code, "lr": rate * recipe.code_rate}]
+    return torch.optim.Adam([each for each in groups if each["params"]], lr=rate, fused=on_cuda, capturable=on_cuda)
 
 
 def look_there(

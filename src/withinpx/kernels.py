@@ -15,7 +15,7 @@ SPARE = tl.constexpr(16.0)
 
 
 @triton.jit
-def _place(p, corner, valid, h, w, grow):  # noqa: ANN001, ANN202
+def _place(p, corner, valid, h, w, grow):
     """Which window each pixel lies in, where in it, and where in the picture."""
     m = p // (h * w)
     row = (p % (h * w)) // w
@@ -42,7 +42,7 @@ def statistics(
     pictures,
     C: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # noqa: ANN001, ANN201
+):
     """Sums of x and of x^2 over all pixels of all pictures, x being reckoned from the background's middle."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -85,8 +85,8 @@ def normalisation(
     W,
     C: tl.constexpr,
     ROWS: tl.constexpr,
-):  # noqa: ANN001, ANN201
-    """``known``: scale, shift, mean and 1 / s.d. of batch-norm; and its running averages. A momentum below 0: a mean."""
+):
+    """Batch-norm's scale, shift, mean and 1 / s.d. (``known``), and its running averages: a mean if momentum < 0."""
     c = tl.arange(0, C)
     row = tl.arange(0, ROWS)
     first = tl.zeros((ROWS, C), tl.float32)
@@ -132,7 +132,7 @@ def activation(
     window_blocks,
     C: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # noqa: ANN001, ANN201
+):
     """Batch-norm and ReLU, of windows that are ``around`` px larger: the background there, zero outside the picture."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -178,7 +178,7 @@ def gradient_sums(
     window_blocks,
     C: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # noqa: ANN001, ANN201
+):
     """Sums of what reaches batch-norm, g, and of g * x, x from the background's middle; and the largest |g|."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -225,7 +225,7 @@ def gradient_terms(
     W,
     C: tl.constexpr,
     ROWS: tl.constexpr,
-):  # noqa: ANN001, ANN201
+):
     """Gradients of batch-norm's weight and bias, and ``terms``: what each pixel x gets beside g * scale."""
     c = tl.arange(0, C)
     row = tl.arange(0, ROWS)
@@ -282,7 +282,7 @@ def gradient(
     pictures,
     C: tl.constexpr,
     BLOCK: tl.constexpr,
-):  # noqa: ANN001, ANN201
+):
     """What reaches the windows' and the background's maps before batch-norm."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -329,8 +329,8 @@ def gradient(
 
 
 @triton.jit
-def spread(patch, base, corner, maps, h, w, grow, H, W, many, BLOCK: tl.constexpr):  # noqa: ANN001, ANN201
-    """Maps (m, H, W) that show the windows and, around them, the background. ``many``: 0 if all windows are the same."""
+def spread(patch, base, corner, maps, h, w, grow, H, W, many, BLOCK: tl.constexpr):
+    """Maps (m, H, W) of the windows and, around them, the background; ``many`` is 0 if all windows show the same."""
     m = tl.program_id(0)
     q = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     there = q < H * W
@@ -345,7 +345,7 @@ def spread(patch, base, corner, maps, h, w, grow, H, W, many, BLOCK: tl.constexp
 @triton.jit
 def spread_back(
     of_maps, corner, of_patch, of_base, windows, pixels, h, w, grow, H, W, window_blocks, BLOCK: tl.constexpr
-):  # noqa: ANN001, ANN201
+):
     """The gradients of ``spread``, a window each."""
     block = tl.program_id(0)
     if block < window_blocks:
@@ -370,8 +370,8 @@ def spread_back(
 @triton.jit
 def decoder_input(
     z, code, corner, patch, pixels, h, w, grow, H, W, over, faintest, C: tl.constexpr, BLOCK: tl.constexpr
-):  # noqa: ANN001, ANN201
-    """A Gaussian at z and, beside it, the other channels of ``code`` (H, W, C); zero outside. ``over``: 1 / 2 sigma^2."""
+):
+    """A Gaussian at z and beside it the other channels of ``code`` (H, W, C); zero outside. ``over`` is 1 / 2 sigma^2."""
     p = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     valid = p < pixels
     m, _, _, y, x = _place(p, corner, valid, h, w, grow)
@@ -389,7 +389,7 @@ def decoder_input(
 @triton.jit
 def decoder_input_back(
     z, of_patch, patch, corner, of_z, of_code, windows, h, w, grow, H, W, over, C: tl.constexpr, BLOCK: tl.constexpr
-):  # noqa: ANN001, ANN201
+):
     """The gradients of ``decoder_input``: a program per window for z, then one per block of pixels for the code."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
