@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 BLOCK = 64  # pixels that a program works on
+BASE = 16  # pixels of the background that a program gathers from all windows
 SPARE = tl.constexpr(16.0)
 
 
@@ -27,22 +28,9 @@ def _place(p, corner, valid, h, w, grow):
 
 @triton.jit
 def statistics(
-    V,
-    B,
-    corner,
-    partial,
-    pixels,
-    h,
-    w,
-    grow,
-    H,
-    W,
-    window_blocks,
-    times,
-    pictures,
-    C: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    V, B, corner, partial, pixels, h, w, grow, H, W, window_blocks, times, pictures, C: tl.constexpr, BLOCK:
+    tl.constexpr,
+):  # fmt: skip
     """Sums of x and of x^2 over all pixels of all pictures, x being reckoned from the background's middle."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -69,23 +57,8 @@ def statistics(
 
 @triton.jit
 def normalisation(
-    partial,
-    blocks,
-    B,
-    weight,
-    bias,
-    running_mean,
-    running_variance,
-    seen,
-    known,
-    count,
-    momentum,
-    eps,
-    H,
-    W,
-    C: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    partial, blocks, B, weight, bias, running_mean, running_variance, seen, known, count, momentum, eps, H, W, C: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """Batch-norm's scale, shift, mean and 1 / s.d. (``known``), and its running averages: a mean if momentum < 0."""
     c = tl.arange(0, C)
     row = tl.arange(0, ROWS)
@@ -116,23 +89,9 @@ def normalisation(
 
 @triton.jit
 def activation(
-    V,
-    B,
-    corner,
-    known,
-    A,
-    A_base,
-    pixels,
-    h,
-    w,
-    grow,
-    around,
-    H,
-    W,
-    window_blocks,
-    C: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    V, B, corner, known, A, A_base, pixels, h, w, grow, around, H, W, window_blocks, C: tl.constexpr, BLOCK:
+    tl.constexpr,
+):  # fmt: skip
     """Batch-norm and ReLU, of windows that are ``around`` px larger: the background there, zero outside the picture."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -160,25 +119,9 @@ def activation(
 
 @triton.jit
 def gradient_sums(
-    V,
-    B,
-    A,
-    A_base,
-    of_A,
-    of_A_base,
-    corner,
-    partial,
-    pixels,
-    h,
-    w,
-    grow,
-    around,
-    H,
-    W,
-    window_blocks,
-    C: tl.constexpr,
+    V, B, A, A_base, of_A, of_A_base, corner, partial, pixels, h, w, grow, around, H, W, window_blocks, C: tl.constexpr,
     BLOCK: tl.constexpr,
-):
+):  # fmt: skip
     """Sums of what reaches batch-norm, g, and of g * x, x from the background's middle; and the largest |g|."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -210,22 +153,9 @@ def gradient_sums(
 
 @triton.jit
 def gradient_terms(
-    partial,
-    blocks,
-    B,
-    known,
-    unit,
-    new_unit,
-    of_weight,
-    of_bias,
-    terms,
-    count,
-    pictures,
-    H,
-    W,
-    C: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    partial, blocks, B, known, unit, new_unit, of_weight, of_bias, terms, count, pictures, H, W, C: tl.constexpr, ROWS:
+    tl.constexpr,
+):  # fmt: skip
     """Gradients of batch-norm's weight and bias, and ``terms``: what each pixel x gets beside g * scale."""
     c = tl.arange(0, C)
     row = tl.arange(0, ROWS)
@@ -256,33 +186,9 @@ def gradient_terms(
 
 @triton.jit
 def gradient(
-    V,
-    B,
-    A,
-    A_base,
-    of_A,
-    of_A_base,
-    corner,
-    known,
-    terms,
-    unit,
-    new_unit,
-    of_V,
-    of_B,
-    pixels,
-    windows,
-    h,
-    w,
-    grow,
-    around,
-    H,
-    W,
-    window_blocks,
-    times,
-    pictures,
-    C: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    V, B, A, A_base, of_A, of_A_base, corner, known, terms, unit, new_unit, of_V, of_B, pixels, windows, h, w, grow,
+    around, H, W, window_blocks, times, pictures, C: tl.constexpr, BLOCK: tl.constexpr, BASE: tl.constexpr,
+):  # fmt: skip
     """What reaches the windows' and the background's maps before batch-norm."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
@@ -303,16 +209,15 @@ def gradient(
         result = tl.where(inside, result, 0.0) / new
         tl.store(of_V + p[:, None] * C + c, result.to(of_V.dtype.element_ty), mask=valid[:, None])
     else:
-        q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
+        q = (block - window_blocks) * BASE + tl.arange(0, BASE)
         there = q < H * W
-        y, x = q // W, q % W
-        a = tl.load(A_base + q[:, None] * C + c, mask=there[:, None], other=0)
-        g = tl.load(of_A_base + q[:, None] * C + c, mask=there[:, None], other=0).to(tl.float32)
-        total = tl.where(a > 0, g, 0.0)
-        covered = tl.zeros((BLOCK,), tl.float32)
+        active = tl.load(A_base + q[:, None] * C + c, mask=there[:, None], other=0)
+        more = tl.load(of_A_base + q[:, None] * C + c, mask=there[:, None], other=0).to(tl.float32)
+        total = tl.where(active > 0, more, 0.0)
+        covered = tl.zeros((BASE,), tl.float32)
         for n in range(windows):
-            down = y - (tl.load(corner + 2 * n + 1) - grow)
-            right = x - (tl.load(corner + 2 * n) - grow)
+            down = q // W - (tl.load(corner + 2 * n + 1) - grow)
+            right = q % W - (tl.load(corner + 2 * n) - grow)
             near = there & (down >= -around) & (down < h + around) & (right >= -around) & (right < w + around)
             if tl.sum(near.to(tl.int32), 0) > 0:
                 middle = near & (down >= 0) & (down < h) & (right >= 0) & (right < w)
@@ -324,8 +229,8 @@ def gradient(
                 total += tl.where(active > 0, more, 0.0)
         b = tl.load(B + q[:, None] * C + c, mask=there[:, None], other=0).to(tl.float32)
         bare = (pictures - times * covered)[:, None]
-        result = (total * scale + bare * (constant + slope * (b - mean))) / new
-        tl.store(of_B + q[:, None] * C + c, result.to(of_B.dtype.element_ty), mask=there[:, None])
+        total = (total * scale + bare * (constant + slope * (b - mean))) / new
+        tl.store(of_B + q[:, None] * C + c, total.to(of_B.dtype.element_ty), mask=there[:, None])
 
 
 @triton.jit
@@ -371,7 +276,7 @@ def spread_back(
 def decoder_input(
     z, code, corner, patch, pixels, h, w, grow, H, W, over, faintest, C: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """A Gaussian at z and beside it the other channels of ``code`` (H, W, C); zero outside. ``over`` is 1 / 2 sigma^2."""
+    """A Gaussian at z, and the other channels of ``code`` (H, W, C); zero outside. ``over`` is 1 / (2 sigma^2)."""
     p = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     valid = p < pixels
     m, _, _, y, x = _place(p, corner, valid, h, w, grow)

@@ -86,6 +86,12 @@ def test_the_bound_is_the_theorem_s_even_where_no_decoder_can_draw_the_object() 
     assert on_the_edge.inside()
     assert not beyond.inside()
     assert Setting("a", 9, 25, 9, 0.8).bound() == 8
+    assert all(
+        Run(each, 0, True, float(f"{each.bound(n) + 1e-4:.4f}"), 0.0).inside(n)
+        for experiment in EXPERIMENTS.values()
+        for each in settings(experiment)
+        for n in (1, 2, 3, 4)
+    )  # the table has four decimals
 
 
 def test_a_network_that_experiments_share_is_trained_once_and_has_a_row_in_each(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "_system_config": SOON})
+    made: Any = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "_system_config": SOON})
     yield made
     made.shutdown()
 

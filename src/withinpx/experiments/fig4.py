@@ -93,7 +93,7 @@ class Run:
 
     def inside(self, n_sigma: float = N_SIGMA) -> bool:
         """Is the error within the bound at so many standard deviations?"""
-        return self.error <= self.setting.bound(n_sigma) + ROUNDING
+        return self.error <= round(self.setting.bound(n_sigma) + ROUNDING, 6)  # as decimals: 3.2001 may be in a table
 
 
 def _odd(last: int) -> tuple[float, ...]:

@@ -195,11 +195,11 @@ def _gradients(
         new_unit = torch.ones_like(unit)
     to = STORED if rounded else torch.float32
     of_values, of_base = torch.empty_like(values, dtype=to), torch.empty_like(base, dtype=to)
-    in_windows, in_base = _blocks(windows.pixels, kernels.BLOCK), _blocks(height * width, kernels.BLOCK)
+    in_windows, in_base = _blocks(windows.pixels, kernels.BLOCK), _blocks(height * width, kernels.BASE)
     kernels.gradient[(in_windows + in_base,)](
         values, base, layer.active, layer.active_base, of_active, of_active_base, windows.corner, layer.known, terms,
         unit, new_unit, of_values, of_base, windows.pixels, len(windows), side, side, grow, around, height, width,
-        in_windows, windows.times, pictures, C=channels, BLOCK=kernels.BLOCK,
+        in_windows, windows.times, pictures, C=channels, BLOCK=kernels.BLOCK, BASE=kernels.BASE,
     )  # fmt: skip
     return of_values, of_base, new_unit, of_scale, of_shift
 

@@ -7,17 +7,10 @@ ACCEPTED_ACCURACY = 0.999  # a square of 7 x 7 px is 0.8 % of an 80 x 80 picture
 TOLERANCE = 0.5  # half of the contrast between black and white; of any contrast, see scene.half_contrast
 
 
-def reconstruction_accuracy(
-    drawn: Float[Tensor, "b c h w"], images: Float[Tensor, "b c h w"], tolerance: float = TOLERANCE
-) -> float:
-    """The share of pixels drawn right, from 0 to 1: those whose every colour is less than ``tolerance`` off."""
-    return right_pixels(drawn, images, tolerance).cpu().double().mean().item()
-
-
 def right_pixels(
     drawn: Float[Tensor, "b c h w"], images: Float[Tensor, "b c h w"], tolerance: float = TOLERANCE
 ) -> Bool[Tensor, "b h w"]:
-    """Which pixels are drawn right."""
+    """Which pixels are drawn right: those whose every colour is less than ``tolerance`` off. Accuracy is their share."""
     return ((drawn - images).abs() < tolerance).all(dim=1)
 
 
