@@ -28,8 +28,8 @@ def _place(p, corner, valid, h, w, grow):
 
 @triton.jit
 def statistics(
-    V, B, corner, partial, pixels, h, w, grow, H, W, window_blocks, times, pictures, C: tl.constexpr, BLOCK:
-    tl.constexpr,
+    V, B, corner, partial, pixels, h, w, grow, H, W, window_blocks, times, pictures,
+    C: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sums of x and of x^2 over all pixels of all pictures, x being reckoned from the background's middle."""
     block = tl.program_id(0)
@@ -57,7 +57,8 @@ def statistics(
 
 @triton.jit
 def normalisation(
-    partial, blocks, B, weight, bias, running_mean, running_variance, seen, known, count, momentum, eps, H, W, C: tl.constexpr, ROWS: tl.constexpr,
+    partial, blocks, B, weight, bias, running_mean, running_variance, seen, known, count, momentum, eps, H, W,
+    C: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Batch-norm's scale, shift, mean and 1 / s.d. (``known``), and its running averages: a mean if momentum < 0."""
     c = tl.arange(0, C)
@@ -89,8 +90,8 @@ def normalisation(
 
 @triton.jit
 def activation(
-    V, B, corner, known, A, A_base, pixels, h, w, grow, around, H, W, window_blocks, C: tl.constexpr, BLOCK:
-    tl.constexpr,
+    V, B, corner, known, A, A_base, pixels, h, w, grow, around, H, W, window_blocks,
+    C: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Batch-norm and ReLU, of windows that are ``around`` px larger: the background there, zero outside the picture."""
     block = tl.program_id(0)
@@ -119,8 +120,8 @@ def activation(
 
 @triton.jit
 def gradient_sums(
-    V, B, A, A_base, of_A, of_A_base, corner, partial, pixels, h, w, grow, around, H, W, window_blocks, C: tl.constexpr,
-    BLOCK: tl.constexpr,
+    V, B, A, A_base, of_A, of_A_base, corner, partial, pixels, h, w, grow, around, H, W, window_blocks,
+    C: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sums of what reaches batch-norm, g, and of g * x, x from the background's middle; and the largest |g|."""
     block = tl.program_id(0)
@@ -153,8 +154,8 @@ def gradient_sums(
 
 @triton.jit
 def gradient_terms(
-    partial, blocks, B, known, unit, new_unit, of_weight, of_bias, terms, count, pictures, H, W, C: tl.constexpr, ROWS:
-    tl.constexpr,
+    partial, blocks, B, known, unit, new_unit, of_weight, of_bias, terms, count, pictures, H, W,
+    C: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Gradients of batch-norm's weight and bias, and ``terms``: what each pixel x gets beside g * scale."""
     c = tl.arange(0, C)
@@ -187,7 +188,8 @@ def gradient_terms(
 @triton.jit
 def gradient(
     V, B, A, A_base, of_A, of_A_base, corner, known, terms, unit, new_unit, of_V, of_B, pixels, windows, h, w, grow,
-    around, H, W, window_blocks, times, pictures, C: tl.constexpr, BLOCK: tl.constexpr, BASE: tl.constexpr,
+    around, H, W, window_blocks, times, pictures,
+    C: tl.constexpr, BLOCK: tl.constexpr, BASE: tl.constexpr,
 ):  # fmt: skip
     """What reaches the windows' and the background's maps before batch-norm."""
     block = tl.program_id(0)

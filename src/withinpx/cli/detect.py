@@ -64,13 +64,15 @@ class DetectCommand:
 
     def _one(self, clip: Path) -> None:
         from withinpx.files import check_is_new  # noqa: PLC0415
-        from withinpx.tracking.collection import detect_recording  # noqa: PLC0415
+        from withinpx.tracking.collection import detect_recording, prepare  # noqa: PLC0415
         from withinpx.tracking.detect import TRACKS  # noqa: PLC0415
         from withinpx.training.progress import Counter  # noqa: PLC0415
 
         check_is_new(self.out)
+        request = self._request()
+        ready = prepare(request, clip)
         with Counter("frames") as counter:
-            found = detect_recording(self._request(), clip, self.out, counter)
+            found = detect_recording(request, ready, self.out, counter)
         tell_losses(found.lost, clip)
         print(found)
         print(f"See {self.out / TRACKS}")

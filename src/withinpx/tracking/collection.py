@@ -54,14 +54,28 @@ class Found:
         return f"{self.certified:.0%} of the positions are certified{refused}"
 
 
-def detect_recording(request: Request, clip: Path, folder: Path, progress: Progress | None = None) -> Found:
-    """All that was asked of one recording, into a folder; what cannot be used is refused before that is made."""
+@dataclass(frozen=True)
+class Ready:
+    """A recording that can be looked at, and all that it takes."""
+
+    clip: Path
+    detector: Detector
+    encoder: Encoder | None
+
+
+def prepare(request: Request, clip: Path) -> Ready:
+    """Load the detector and look at the first frames; what cannot be used is refused before anything is written."""
     detector = request.load()
     check_first_frames(detector, clip)
-    encoder = _encoder(request, detector)
+    return Ready(clip, detector, _encoder(request, detector))
+
+
+def detect_recording(request: Request, ready: Ready, folder: Path, progress: Progress | None = None) -> Found:
+    """All that was asked of one recording, into a folder."""
+    detector, encoder = ready.detector, ready.encoder
     lost: list[str] = []
     tracks, why = detect(
-        detector, clip, folder, overlay=request.overlay, progress=progress, losses=lost, encoder=encoder
+        detector, ready.clip, folder, overlay=request.overlay, progress=progress, losses=lost, encoder=encoder
     )
     if request.export:
         table = read_tracks(folder / TRACKS, *detector.recording)
@@ -78,7 +92,7 @@ def detect_collection(
 
     A recording that cannot be used stops no other: its row has the sentence, in ``said``.
     """
-    request.load()  # a detector that cannot be used is said before anything is written
+    load_clip_detector(request.detector)  # one that cannot be used is said before anything is written
     folders = folders_for(clips, out)
     folder_for(out)
     request = replace(request, detector=request.detector.absolute())
@@ -101,7 +115,7 @@ def detect_one(request: Request, clip: Path, folder: Path) -> list[Row]:
     folder_for(folder.parent)
     beside = Path(mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        found = detect_recording(request, clip, beside)
+        found = detect_recording(request, prepare(request, clip), beside)
         _publish(beside, folder)
     except InputError as error:
         return [{"said": str(error), "refused": True}]
