@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -40,10 +41,12 @@ def cluster() -> Iterator[Any]:
     """The head does no work; tests add the nodes that do."""
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made: Any = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "_system_config": SOON})
-    yield made
-    made.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # where workers find the jobs of these tests
+        made: Any = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "_system_config": SOON})
+        yield made
+        made.shutdown()
 
 
 @pytest.fixture
@@ -152,6 +155,17 @@ def test_a_mistake_on_a_node_is_the_same_sentence_here(cluster: Any, node: Any, 
         run_sweep([wrong], table_in(tmp_path), RayEngine(cluster.address))
     assert str(error.value) == "There is no such thing."
     assert found_in(tmp_path) == all_of(NAMES[:3])
+
+
+def test_a_node_that_lacks_a_module_is_said(
+    cluster: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def rows():\n    return []\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    job = Job("a", import_module("only_here").rows)
+    (tmp_path / "only_here.py").unlink()
+    with pytest.raises(InputError, match=r"No module named 'only_here'\): install withinpx there"):
+        run_sweep([job], table_in(tmp_path), RayEngine(cluster.address))
 
 
 def test_a_cluster_is_asked_for_by_an_address_that_answers() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -132,8 +133,11 @@ def _told(job: Job, error: Any) -> Exception:
     cause = error.cause
     if isinstance(cause, InputError | OSError):
         return cause
-    if isinstance(cause, ImportError):
-        return InputError(f"A node of the cluster lacks what {job.name} needs ({cause}): install withinpx there too.")
+    lacking = re.search(r"No module named '[^']+'", str(error))
+    if lacking:
+        return InputError(
+            f"A node of the cluster lacks what it needs ({lacking[0]}): install withinpx there, in this version."
+        )
     return RuntimeError(f"{job.name} failed on the cluster:\n{error}")
 
 
