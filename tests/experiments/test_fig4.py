@@ -53,7 +53,7 @@ def forget() -> Iterator[None]:
 def with_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line finds this training instead of the real one."""
     stand_in = ModuleType("withinpx.experiments.fig4_runs")
-    stand_in.train_setting = train  # type: ignore[attr-defined]
+    stand_in.train_setting = stand_in.train_setting_fully = train  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "withinpx.experiments.fig4_runs", stand_in)
 
 
@@ -144,11 +144,13 @@ def test_the_summary_counts(tmp_path: Path) -> None:
     table = open_table(tmp_path)
     (row,) = fake_runs.train(setting, (0,), 5, "cpu")
     for seed, (accepted, error) in enumerate([(True, 3.5), (True, 4.5), (True, 6.2), (True, 6.3), (False, 30)]):
-        table.add({**row, "seed": seed, "accepted": accepted, "position_error": error})
+        start = "random" if seed < 2 else "centre"
+        table.add({**row, "seed": seed, "accepted": accepted, "position_error": error, "start": start})
     (summary,) = summarise(table)
     assert {name: value for name, value in summary.items() if name not in setting.columns(0)} == {
         "runs": 5,
         "accepted": 4,
+        "accepted_at_first": 2,
         "largest_error": 6.3,
         "bound": 6.2,
         "limiting": "decoder",

@@ -6,7 +6,7 @@ import torch
 from withinpx.data.squares import Squares
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
-from withinpx.training.discover import lost_heatmaps, moving_centres, warm_start
+from withinpx.training.discover import aimed, lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import DenseEngine
 
 
@@ -71,3 +71,13 @@ def test_a_heatmap_that_errs_now_and_then_is_not_lost() -> None:
     positions, centres = wandering(0), wandering(0)
     positions[:6, 0] += 20
     assert lost_heatmaps(positions, centres).tolist() == [False, False, False]
+
+
+def test_each_seed_aims_elsewhere_within_reach() -> None:
+    centres = torch.full((3, 1, 2), 20.0)
+    offsets = torch.stack([aimed(centres, 4.0, seed)[0, 0] - 20 for seed in range(50)])
+    assert offsets.abs().max() <= 4
+    assert offsets.abs().amax(dim=0).min() > 3
+    assert len(offsets.unique(dim=0)) == 50
+    assert torch.equal(aimed(centres, 0.0, 1), centres)
+    assert torch.equal(aimed(centres, 4.0, 7), aimed(centres, 4.0, 7))

@@ -100,3 +100,35 @@ def test_a_centre_where_nothing_changed_teaches_nothing() -> None:
     assert lost.item() == unknown.item()
     lost.backward()
     assert all(each.grad.isfinite().all() for each in sparse.model.encoder.parameters() if each.grad is not None)
+
+
+@pytest.mark.parametrize(("padding", "alike"), [(4, True), (3, False)])
+def test_what_looks_the_same_in_all_pictures_is_looked_at_once_out_of_the_border_s_reach(
+    padding: int, alike: bool
+) -> None:
+    torch.manual_seed(0)
+    images = torch.from_numpy(Squares(object_size=5, padding=padding, image_size=24).train().images).double()
+    model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6)).double()
+    sparse = SparseEngine(copy.deepcopy(model), Scene.of(images, model))
+    assert sparse.scene.alike == alike
+    dense, chosen = DenseEngine(model, images), torch.tensor([5, 80, 3, 44])
+    losses = [engine.redraw(chosen, chosen)[0] for engine in (dense, sparse)]
+    assert losses[1].item() == pytest.approx(losses[0].item(), abs=1e-9)
+    for loss in losses:
+        loss.backward()
+    assert_same_gradients(dense.model, sparse.model)
+    for (name, expected), found in zip(dense.model.named_buffers(), sparse.model.buffers(), strict=True):
+        assert (expected - found).abs().max() < 1e-9, name
+
+
+def test_what_lies_behind_may_be_known_where_the_median_shows_the_object() -> None:
+    images = torch.from_numpy(Squares(object_size=9, padding=7, image_size=28).train().images).double()
+    assert images.median(dim=0).values.max() == 1  # six places only: the middle is nearly always covered
+    model = Autoencoder(NetworkConfig(28, 28, encoder_rf=5, decoder_rf=9, sigma=0.8, channels=6)).double()
+    black = torch.zeros_like(images[0])
+    engine = choose_engine(model, images, behind=black)
+    assert isinstance(engine, SparseEngine)
+    assert engine.scene.alike
+    chosen = torch.tensor([0, 7, 20])
+    expected = DenseEngine(copy.deepcopy(model), images).redraw(chosen, chosen)[0]
+    assert engine.redraw(chosen, chosen)[0].item() == pytest.approx(expected.item(), abs=1e-9)

@@ -27,7 +27,7 @@ def reproduce_fig4(command: "ReproduceCommand") -> None:
 
 
 def _sweep(command: "ReproduceCommand") -> None:
-    from withinpx.experiments.fig4_runs import train_setting  # noqa: PLC0415  (brings torch)
+    from withinpx.experiments.fig4_runs import train_setting, train_setting_fully  # noqa: PLC0415  (brings torch)
 
     asked = Asked(
         experiments=chosen(_letters(command), command.quick),
@@ -37,7 +37,8 @@ def _sweep(command: "ReproduceCommand") -> None:
         at_once=command.at_once,
     )
     engine = engine_named(command.engine, command.address, command.device)
-    sweep(command.out, asked, train_setting, engine, _as_typed(command, asked))
+    train = train_setting_fully if command.full else train_setting
+    sweep(command.out, asked, train, engine, _as_typed(command, asked))
 
 
 def _letters(command: "ReproduceCommand") -> str:
@@ -47,5 +48,5 @@ def _letters(command: "ReproduceCommand") -> str:
 def _as_typed(command: "ReproduceCommand", asked: Asked) -> str:
     """The command for those who read the results; a cluster's address is nobody's business."""
     options = f"--seeds {asked.seeds} --epochs {asked.epochs} --device {asked.device} --engine {command.engine}"
-    quick = " --quick" if command.quick else ""
+    quick = (" --quick" if command.quick else "") + (" --full" if command.full else "")
     return f"withinpx reproduce {command.what}{quick} {options} --out {command.out}"

@@ -41,7 +41,7 @@ class ReproduceCommand:
     together: bool = False
     """All seeds of a setting at once (central)."""
     fast: bool = False
-    """With --together, on CUDA: fused kernels, wide filters in half precision (central)."""
+    """With --together, on CUDA: kernels by hand, wide filters in half precision (central)."""
     quick: bool = False
     """A few values and three seeds of each experiment, for a first look (fig4)."""
     at_once: int | None = None
@@ -50,6 +50,8 @@ class ReproduceCommand:
     """Train on this machine, or all over a Ray cluster (fig4)."""
     address: str | None = None
     """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4)."""
+    full: bool = False
+    """Every run to its last epoch, instead of stopping once it has learned (fig4)."""
     from_: Annotated[Path | None, arg(name="from")] = None
     """Draw the runs of this folder into --out, and train nothing (fig4)."""
 

@@ -90,6 +90,7 @@ class Run:
     accepted: bool
     error: float  # max |z - truth|, px
     calibrated: float  # max |z + shift - truth|, px
+    start: str = ""  # how it began, if the table says so
 
     def inside(self, n_sigma: float = N_SIGMA) -> bool:
         """Is the error within the bound at so many standard deviations?"""
@@ -190,6 +191,7 @@ def _run(row: dict[str, str], line: int, table: RunTable) -> Run:
         encoder_rf, decoder_rf, object_size = (int(row[each]) for each in NETWORK[:-1])
         setting = Setting(row["experiment"], encoder_rf, decoder_rf, object_size, float(row["sigma"]))
         accepted = {"True": True, "False": False}[row["accepted"]]
-        return Run(setting, int(row["seed"]), accepted, float(row["position_error"]), float(row["calibrated_error"]))
+        errors = float(row["position_error"]), float(row["calibrated_error"])
+        return Run(setting, int(row["seed"]), accepted, *errors, start=row.get("start", ""))
     except (ValueError, KeyError):
         raise InputError(f"{table.path} has something that is no run at line {line}: take that line out.") from None

@@ -13,6 +13,7 @@ Summary = dict[str, Any]
 HEADINGS = {
     "runs": "runs",
     "accepted": "accepted",
+    "accepted_at_first": "of them begun at random",
     "largest_error": "largest error (px)",
     "bound": "bound at 4 s.d. (px)",
     "limiting": "limited by",
@@ -61,6 +62,7 @@ def _summary(setting: Setting, runs: Sequence[Run]) -> Summary:
         **{name: value for name, value in setting.columns(0).items() if name != "seed"},
         "runs": len(runs),
         "accepted": len(accepted),
+        "accepted_at_first": sum(run.start == "random" for run in accepted) if runs[0].start else None,
         "largest_error": max((run.error for run in accepted), default=None),
         "bound": round(setting.bound(), 4),
         "limiting": "encoder" if setting.bound() == setting.bound_encoder else "decoder",

@@ -1,15 +1,14 @@
 """Figure 4 as a folder: runs.csv, about.json, the summary and the figures."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from withinpx import __version__
-from withinpx.engines.job import Engine
+from withinpx.engines.job import Engine, Job, JobWatcher
 from withinpx.engines.progress import job_progress
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import COLUMNS, KEY, Experiment, Train, copy_shared, jobs, missing, so_far
@@ -51,8 +50,9 @@ def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str
         copy_shared(table, asked.experiments)
         left = missing(table, asked.experiments, range(asked.seeds))
         work = jobs(left, train, asked.epochs, asked.device, asked.at_once)
-        with _noted(folder, about, command, table, engine), job_progress(lambda: so_far(table)) as watcher:
-            run_sweep(work, table, engine, watcher)
+        diary = _Diary(folder, about, command, engine)
+        with job_progress(lambda: so_far(table)) as bar:
+            run_sweep(work, table, engine, diary, bar)
         copy_shared(table, asked.experiments)
     return table
 
@@ -86,23 +86,25 @@ def _begin(folder: Path, epochs: int) -> dict[str, Any]:
     return about
 
 
-@contextmanager
-def _noted(folder: Path, about: dict[str, Any], command: str, table: RunTable, engine: Engine) -> Iterator[None]:
-    """Write down what was run where, even if it is stopped."""
-    started, before = time.monotonic(), len(table.rows)
-    try:
-        yield
-    finally:
-        if len(table.rows) > before:
-            note = {
-                "command": command,
-                "version": __version__,
-                "machine": engine.describe(),
-                "date": datetime.now(UTC).date().isoformat(),
-                "runs": len(table.rows) - before,
-                "seconds": round(time.monotonic() - started),
-            }
-            write_json(folder / ABOUT, {**about, "sweeps": [*about["sweeps"], note]})
+class _Diary(JobWatcher):
+    """Writes down what was run where, job by job: a sweep may be stopped at any moment."""
+
+    def __init__(self, folder: Path, about: dict[str, Any], command: str, engine: Engine) -> None:
+        self._folder, self._about, self._command, self._engine = folder, about, command, engine
+        self._started, self._runs = time.monotonic(), 0
+
+    def finished(self, job: Job) -> None:
+        """One more job is done."""
+        self._runs += job.runs
+        note = {
+            "command": self._command,
+            "version": __version__,
+            "machine": self._engine.describe(),
+            "date": datetime.now(UTC).date().isoformat(),
+            "runs": self._runs,
+            "seconds": round(time.monotonic() - self._started),
+        }
+        write_json(self._folder / ABOUT, {**self._about, "sweeps": [*self._about["sweeps"], note]})
 
 
 def _line(note: dict[str, Any]) -> str:

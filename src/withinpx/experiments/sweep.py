@@ -6,13 +6,14 @@ from withinpx.engines.job import Engine, Job, JobWatcher
 from withinpx.experiments.table import RunTable
 
 
-def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, watcher: JobWatcher | None = None) -> None:
+def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *watchers: JobWatcher) -> None:
     """Run every job, and add its rows to the table as soon as it is done.
 
     Only this process writes the table. Whatever stops the sweep, finished jobs are in it.
     """
-    watcher = watcher or JobWatcher()
-    watcher.begin(jobs)
+    for watcher in watchers:
+        watcher.begin(jobs)
     for job, rows in engine.run(jobs):
         table.add_all(rows)
-        watcher.finished(job)
+        for watcher in watchers:
+            watcher.finished(job)

@@ -10,7 +10,7 @@ TOLERANCE = 0.5  # half of the contrast between black and white; of any contrast
 def right_pixels(
     drawn: Float[Tensor, "b c h w"], images: Float[Tensor, "b c h w"], tolerance: float = TOLERANCE
 ) -> Bool[Tensor, "b h w"]:
-    """Which pixels are drawn right: those whose every colour is less than ``tolerance`` off. Accuracy is their share."""
+    """Which pixels have every colour less than ``tolerance`` off; their share is the reconstruction accuracy."""
     return ((drawn - images).abs() < tolerance).all(dim=1)
 
 

@@ -37,6 +37,14 @@ def moving_centres(
     return weighted_positions(moving) / moving.sum(dim=(-2, -1)).clamp(min=1).unsqueeze(-1)
 
 
+def aimed(centres: Float[Tensor, "b n 2"], aside: float, seed: int) -> Float[Tensor, "b n 2"]:
+    """Where a network's warm start aims: up to ``aside`` px beside the centres along each axis, by its seed."""
+    if not aside:
+        return centres
+    offset = 2 * torch.rand(2, generator=torch.Generator().manual_seed(seed)) - 1
+    return centres + aside * offset.to(centres)
+
+
 def warm_start(
     engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int, batch_size: int = WARM_START_BATCH
 ) -> Iterator[int]:

@@ -16,7 +16,7 @@ from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
-from withinpx.training.discover import lost_heatmaps, moving_centres, warm_start
+from withinpx.training.discover import aimed, lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.learned import Learned
 from withinpx.training.log import Epoch, Log
@@ -72,7 +72,7 @@ def fit(
     if recipe.warm_start_steps:
         if model.config.objects > 1:
             raise InputError("The warm start knows one object only: train several with recipe paper.")
-        centres = moving_centres(images, behind=behind).unsqueeze(1)
+        centres = aimed(moving_centres(images, behind=behind).unsqueeze(1), recipe.aside, seed)
     return learn(engine, len(images), centres, recipe, seed=seed, settings=settings)
 
 

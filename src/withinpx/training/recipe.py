@@ -14,6 +14,7 @@ class Recipe:
     batch_size: int  # images per step; what is left over at the end of a shuffled epoch waits for the next one
     learning_rate: float  # Adam's
     warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
+    aside: float = 0.0  # px that the warm start aims beside what moves at most, each network elsewhere, by its seed
     stop_when_learned: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
     most_steps: int | None = None  # with that: after so many, one that has not learned is given up
     code_rate: float = 1.0  # the positional code's learning rate, as a share of the filters'

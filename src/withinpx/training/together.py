@@ -9,7 +9,7 @@ from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.training.discover import WARM_START_RATE, moving_centres, warm_start_loss
+from withinpx.training.discover import WARM_START_RATE, aimed, moving_centres, warm_start_loss
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, placed, settle_batch_norm
 from withinpx.training.learned import Learned
@@ -93,7 +93,8 @@ def look_there_together(
     seeds: Sequence[int],
 ) -> None:
     """The warm start of all."""
-    steps = [_look_step(engine, centres) for engine in engines]
+    own = [aimed(centres, recipe.aside, seed) for seed in seeds]
+    steps = [_look_step(engine, each) for engine, each in zip(engines, own, strict=True)]
     run = at_once(steps, centres.device)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     for engine in engines:

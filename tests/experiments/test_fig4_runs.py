@@ -1,0 +1,62 @@
+"""What a setting's seeds go through: a random start, and two more for those that are lost."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from withinpx.experiments import fig4_runs
+from withinpx.experiments.fig4 import Setting
+from withinpx.experiments.fig4_runs import train_setting, train_setting_fully
+from withinpx.experiments.synthetic import Evaluation, SquaresRun
+from withinpx.training.log import Log
+
+SETTING = Setting("b", 9, 11, 9, 0.8)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
+    """Every group of runs that is trained; seed 0 is found at once, 1 from beside, 2 from the centre, 3 never."""
+    groups: list[list[SquaresRun]] = []
+
+    def train_together(runs: list[SquaresRun], _: object) -> tuple[list[Any], list[Log]]:
+        groups.append(list(runs))
+        logs = [Log(None, 0) for _ in runs]
+        for log in logs:
+            log.add(1, 0.0, 1.0)
+        return [SimpleNamespace()] * len(runs), logs
+
+    def evaluate(_: object, run: SquaresRun) -> Evaluation:
+        accepted = run.seed < len(groups)
+        return Evaluation(1.0, 5.2, 4.0, True, 0.9995 if accepted else 0.99, accepted, (1.0, 0.0), 0.0, 0.0)
+
+    monkeypatch.setattr(fig4_runs, "train_together", train_together)
+    monkeypatch.setattr(fig4_runs, "evaluate", evaluate)
+    return groups
+
+
+def test_the_lost_begin_again_and_nobody_else(trained: list[list[SquaresRun]]) -> None:
+    rows = train_setting(SETTING, (0, 1, 2, 3), 500, "cpu")
+    assert [[run.seed for run in group] for group in trained] == [[0, 1, 2, 3], [1, 2, 3], [2, 3]]
+    assert [(row["seed"], row["start"], row["accepted"]) for row in rows] == [
+        (0, "random", True),
+        (1, "aside", True),
+        (2, "centre", True),
+        (3, "centre", False),
+    ]
+    assert rows[0]["epochs"] == 1
+    assert (rows[0]["bound_encoder"], rows[0]["bound_decoder_mean"]) == (8, 1)
+
+
+def test_first_as_the_paper_begins_then_half_as_far_as_the_encoder_sees(trained: list[list[SquaresRun]]) -> None:
+    train_setting(SETTING, (3,), 500, "cpu")
+    recipes = [group[0].recipe for group in trained]
+    assert [recipe.warm_start_steps > 0 for recipe in recipes] == [False, True, True]
+    assert [recipe.aside for recipe in recipes] == [0, 4, 0]
+    assert all(recipe.stop_when_learned and recipe.epochs == 500 for recipe in recipes)
+
+
+def test_all_epochs_if_asked(trained: list[list[SquaresRun]]) -> None:
+    train_setting_fully(SETTING, (0,), 500, "cpu")
+    assert not trained[0][0].recipe.stop_when_learned
+    assert trained[0][0].recipe.most_steps is None
