@@ -154,7 +154,7 @@ def choose_engine(
     """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
     tolerance = half_contrast(images, behind)
     if not dense and model.config.background is not BackgroundMode.NEARBY:
-        noise = noise_level(images, behind)
+        noise = noise_level(images) if behind is None else 0.0
         if noise < tolerance:  # or nothing stands out from a background that is not static
             scene = Scene.of(images, model, noise, behind)
             little = scene.alike or scene.share <= SPARSE_SHARE

@@ -215,11 +215,11 @@ def half_contrast(images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w
     return difference(images, behind).amax().item() / 2
 
 
-def noise_level(images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None) -> float:
-    """What a pixel of the background may differ from it by: four times what nine in ten stay below.
+def noise_level(images: Float[Tensor, "b c h w"]) -> float:
+    """What a pixel of the background may differ from the median picture by: four times what nine in ten stay below.
 
     Zero for drawn pictures, where most pixels never change at all.
     """
-    differences = difference(images, behind).flatten()
+    differences = difference(images).flatten()
     sample = differences[:: max(1, len(differences) // NOISE_SAMPLE)]
     return 4 * sample.quantile(0.9).item()
