@@ -7,13 +7,14 @@ import torch
 from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.training.engine import DenseEngine
-from withinpx.training.learned import EPOCHS, RIGHT, STEADY_PX, Learned
+from withinpx.training.learned import RIGHT, STEADY_PX, STEPS, Learned
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import FIGURE
 
 IMAGES = torch.from_numpy(Squares(object_size=3, padding=3, image_size=20).train().images)
 CONFIG = NetworkConfig(20, 20, encoder_rf=3, decoder_rf=5, sigma=0.8, channels=4)
-MANY = 100 * FIGURE.batch_size  # pictures, so that a look is due every EPOCHS
+EPOCHS = 5
+MANY = STEPS // EPOCHS * FIGURE.batch_size  # pictures, so that a look is due every EPOCHS
 
 
 def engine() -> DenseEngine:

@@ -9,6 +9,7 @@ from tyro.conf import subcommand
 
 from withinpx import __version__
 from withinpx.cli.clips import DemoCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
+from withinpx.cli.data import DataCommand
 from withinpx.cli.detect import DetectCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.squares import EvaluateCommand, FitCommand
@@ -23,6 +24,7 @@ Command = (
     | Annotated[ExportCommand, subcommand("export")]
     | Annotated[BoundCommand, subcommand("bound")]
     | Annotated[DesignCommand, subcommand("design")]
+    | Annotated[DataCommand, subcommand("data")]
     | Annotated[FitCommand, subcommand("fit")]
     | Annotated[EvaluateCommand, subcommand("evaluate")]
     | Annotated[ReproduceCommand, subcommand("reproduce")]
@@ -51,5 +53,5 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("withinpx: stopped; a training goes on with --resume, a sweep with the same command.", file=sys.stderr)
+        print("withinpx: stopped; a training goes on with --resume, a sweep or a rendering with the same command.", file=sys.stderr)
         sys.exit(130)

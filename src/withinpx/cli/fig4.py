@@ -27,18 +27,25 @@ def reproduce_fig4(command: "ReproduceCommand") -> None:
 
 
 def _sweep(command: "ReproduceCommand") -> None:
-    from withinpx.experiments.fig4_runs import train_setting, train_setting_fully  # noqa: PLC0415  (brings torch)
+    from withinpx.experiments import fig4_runs  # noqa: PLC0415  (brings torch)
 
+    if command.quick and command.full:
+        raise InputError("Quick and full exclude each other: give --quick or --full.")
     asked = Asked(
         experiments=chosen(_letters(command), command.quick),
         seeds=min(command.seeds, QUICK_SEEDS) if command.quick else command.seeds,
         epochs=EPOCHS if command.epochs is None else command.epochs,
         device=command.device,
         at_once=command.at_once,
+        way="quick" if command.quick else "to the last epoch" if command.full else "until learned",
     )
     engine = engine_named(command.engine, command.address, command.device)
-    train = train_setting_fully if command.full else train_setting
-    sweep(command.out, asked, train, engine, _as_typed(command, asked))
+    ways = {
+        "until learned": fig4_runs.train_setting,
+        "to the last epoch": fig4_runs.train_setting_fully,
+        "quick": fig4_runs.train_setting_quickly,
+    }
+    sweep(command.out, asked, ways[asked.way], engine, _as_typed(command, asked))
 
 
 def _letters(command: "ReproduceCommand") -> str:

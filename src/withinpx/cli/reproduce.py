@@ -43,7 +43,7 @@ class ReproduceCommand:
     fast: bool = False
     """With --together, on CUDA: kernels by hand, wide filters in half precision (central)."""
     quick: bool = False
-    """A few values and three seeds of each experiment, for a first look (fig4)."""
+    """Three values and two seeds of each experiment in small batches: a first look, 15 minutes on two cores (fig4)."""
     at_once: int | None = None
     """Seeds per job; all of a setting when not given (fig4)."""
     engine: EngineName = "local"

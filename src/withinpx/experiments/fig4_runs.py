@@ -15,6 +15,7 @@ from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import FIGURE, WARM, Recipe
 
+QUICK_BATCH = 16
 STARTS = ("random", "aside", "centre")
 
 
@@ -27,6 +28,11 @@ def train_setting_fully(setting: Setting, seeds: tuple[int, ...], epochs: int, d
     """The same with all epochs, whether they are needed or not."""
     every_epoch = replace(FIGURE, epochs=epochs, stop_when_learned=False, most_steps=None)
     return _rows(setting, seeds, every_epoch, device)
+
+
+def train_setting_quickly(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[dict[str, Any]]:
+    """The same in small batches, for a first look on a CPU."""
+    return _rows(setting, seeds, replace(FIGURE, epochs=epochs, batch_size=QUICK_BATCH), device)
 
 
 def _rows(setting: Setting, seeds: tuple[int, ...], recipe: Recipe, device: str) -> list[dict[str, Any]]:

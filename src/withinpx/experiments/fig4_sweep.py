@@ -30,6 +30,7 @@ class Asked:
     epochs: int
     device: str
     at_once: int | None = None  # seeds per job; all of a setting if not given
+    way: str = "until learned"  # how far each is trained
 
     def __post_init__(self) -> None:
         for name, value in (("seeds", self.seeds), ("epochs", self.epochs), ("seeds at once", self.at_once)):
@@ -46,7 +47,7 @@ def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str
     """Train what the table in ``folder`` does not have yet; ``command`` is what was typed to get here."""
     with alone_in(folder):
         table = open_table(folder)
-        about = _begin(folder, asked.epochs)
+        about = _begin(folder, asked)
         copy_shared(table, asked.experiments)
         left = missing(table, asked.experiments, range(asked.seeds))
         work = jobs(left, train, asked.epochs, asked.device, asked.at_once)
@@ -73,15 +74,17 @@ def _about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def _begin(folder: Path, epochs: int) -> dict[str, Any]:
-    """Runs of other lengths do not go into one table."""
+def _begin(folder: Path, asked: Asked) -> dict[str, Any]:
+    """Runs of other lengths, or trained another way, do not go into one table."""
     about = _about(folder)
-    if about["epochs"] not in (None, epochs):
+    if about["epochs"] not in (None, asked.epochs):
         raise InputError(
-            f"The runs in {folder} are of {about['epochs']} epochs and {epochs} are asked for: choose another folder, "
-            f"or give --epochs {about['epochs']}."
+            f"The runs in {folder} are of {about['epochs']} epochs and {asked.epochs} are asked for: choose another "
+            f"folder, or give --epochs {about['epochs']}."
         )
-    about["epochs"] = epochs
+    if about.get("way", asked.way) != asked.way:
+        raise InputError(f"The runs in {folder} were trained another way, {about['way']}: choose another folder.")
+    about |= {"epochs": asked.epochs, "way": asked.way}
     write_json(folder / ABOUT, about)
     return about
 

@@ -9,7 +9,7 @@ from withinpx.training.recipe import Recipe
 
 RIGHT = 0.9999  # of the pixels, in every epoch since the last look; ten times stricter than what a run is accepted at
 STEADY_PX = 0.01  # what no picture's z may have moved by since the last look
-EPOCHS, STEPS = 5, 50  # between two looks at least
+STEPS = 50  # between two looks at least, in whole epochs
 
 
 class Learned:
@@ -18,7 +18,7 @@ class Learned:
     def __init__(self, engine: Engine, pictures: int, recipe: Recipe) -> None:
         self._engine, self._recipe = engine, recipe
         self._steps_per_epoch = max(1, pictures // recipe.batch_size)
-        self._every = max(EPOCHS, math.ceil(STEPS / self._steps_per_epoch))
+        self._every = math.ceil(STEPS / self._steps_per_epoch)
         self._before = engine.latest.clone()
 
     def is_over(self, epochs: list[Epoch]) -> bool:

@@ -1,0 +1,48 @@
+"""Data with known truth: rendered by Blender."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+
+@dataclass(frozen=True)
+class DataCommand:
+    """Make the paper's CLEVR-like pictures, with exact truth (needs the extra `clevr`)."""
+
+    what: Positional[Literal["clevr"]]
+    """What to make."""
+    name: str
+    """spheres-06-10, -09-14, -11-17, -13-19, -15-24, -17-27, shapes-09-19, or all; spheres or shapes with --sizes."""
+    out: Path
+    """A folder for the dataset; for each one of `all`, a folder in it. An interrupted one goes on."""
+    sizes: tuple[float, float] | None = None
+    """Smallest and largest size of your own, px."""
+    train: int = 150
+    """Pictures to train with."""
+    test: int = 50
+    """Pictures to test with."""
+    seed: int = 0
+    """Of the places."""
+
+    def run(self) -> None:
+        """Render what is not there yet."""
+        from withinpx.data.clevr import named_datasets  # noqa: PLC0415
+        from withinpx.data.clevr_folder import render_datasets  # noqa: PLC0415
+        from withinpx.engines.progress import job_progress  # noqa: PLC0415
+
+        chosen = [
+            replace(dataset, train=self.train, test=self.test, seed=self.seed)
+            for dataset in named_datasets(self.name, self.sizes)
+        ]
+        folders = {self.out / dataset.name if self.name == "all" else self.out: dataset for dataset in chosen}
+        with job_progress(unit="parts") as progress:
+            measured = render_datasets(folders, watcher=progress)
+        for (folder, dataset), found in zip(folders.items(), measured, strict=True):
+            off = found["silhouette_from_truth_px"]
+            print(
+                f"{dataset.name}: {dataset.train} + {dataset.test} pictures in {folder}; sizes "
+                f"{found['smallest_px']:.2f} to {found['largest_px']:.2f} px; rendered silhouettes are at most "
+                f"{off['largest']:.2f} px (median {off['median']:.2f}) from the truth."
+            )
