@@ -8,6 +8,7 @@ from rich.console import Console
 from tyro.conf import subcommand
 
 from withinpx import __version__
+from withinpx.cli.baseline import BaselineCommand
 from withinpx.cli.clips import DemoCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
 from withinpx.cli.data import DataCommand
 from withinpx.cli.detect import DetectCommand
@@ -27,6 +28,7 @@ Command = (
     | Annotated[DataCommand, subcommand("data")]
     | Annotated[FitCommand, subcommand("fit")]
     | Annotated[EvaluateCommand, subcommand("evaluate")]
+    | Annotated[BaselineCommand, subcommand("baseline")]
     | Annotated[ReproduceCommand, subcommand("reproduce")]
     | Annotated[DemoCommand, subcommand("demo")]
 )
@@ -53,5 +55,6 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("withinpx: stopped; a training goes on with --resume, a sweep or a rendering with the same command.", file=sys.stderr)
+        said = "stopped; a training goes on with --resume, a sweep or a rendering with the same command."
+        print(f"withinpx: {said}", file=sys.stderr)
         sys.exit(130)

@@ -16,7 +16,8 @@ class DataCommand:
     name: str
     """spheres-06-10, -09-14, -11-17, -13-19, -15-24, -17-27, shapes-09-19, or all; spheres or shapes with --sizes."""
     out: Path
-    """A folder for the dataset; for each one of `all`, a folder in it. An interrupted one goes on."""
+    """A folder for the dataset; with `all` it gets a folder for each, and a sheet of pictures. What is there already is
+    not rendered again: after an interruption the same command goes on."""
     sizes: tuple[float, float] | None = None
     """Smallest and largest size of your own, px."""
     train: int = 150
@@ -29,7 +30,7 @@ class DataCommand:
     def run(self) -> None:
         """Render what is not there yet."""
         from withinpx.data.clevr import named_datasets  # noqa: PLC0415
-        from withinpx.data.clevr_folder import render_datasets  # noqa: PLC0415
+        from withinpx.data.clevr_render import render_datasets  # noqa: PLC0415
         from withinpx.engines.progress import job_progress  # noqa: PLC0415
 
         chosen = [
@@ -39,6 +40,10 @@ class DataCommand:
         folders = {self.out / dataset.name if self.name == "all" else self.out: dataset for dataset in chosen}
         with job_progress(unit="parts") as progress:
             measured = render_datasets(folders, watcher=progress)
+        if self.name == "all" and self.train:
+            from withinpx.experiments.clevr_sheet import draw_datasets  # noqa: PLC0415
+
+            draw_datasets(self.out / "datasets.png", list(folders))
         for (folder, dataset), found in zip(folders.items(), measured, strict=True):
             off = found["silhouette_from_truth_px"]
             print(

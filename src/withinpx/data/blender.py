@@ -8,8 +8,10 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.data.solids import Camera, Colour, Floats, Material, Mesh, Pose, Shape, Solid, middle, solid_mesh
+from withinpx.data.solids import Camera, Colour, Floats, Material, Pose, Solid, middle, solid_mesh
 from withinpx.errors import InputError
 
 Pixels = NDArray[np.uint8]
 
-PYTHON = (3, 11)  # the only one that bpy 5.0.1 has wheels for
+VERSION, PYTHON = "5.0.1", (3, 11)  # of bpy, and the only Python it has wheels for
 LIBRARIES = "libx11-6 libxrender1 libxfixes3 libxi6 libxkbcommon0 libgl1 libsm6"
 SAMPLES = 16  # a pixel, then denoised
 FINER = 4  # silhouettes are rendered so many times larger
+OUTLINE_STEPS = 5  # their greys, from black to white
 
 COLOURS: dict[Colour, tuple[int, int, int]] = {"red": (173, 35, 35), "green": (29, 105, 20), "blue": (42, 75, 215)}
 LOOKS: dict[Material, dict[str, float]] = {
@@ -36,11 +39,8 @@ LOOKS: dict[Material, dict[str, float]] = {
 }
 GROUND = {"Roughness": 0.9, "Specular IOR Level": 0.1}
 GREY = 0.30  # share of the light that the ground gives back
-BACKDROP, BEND, WIDTH = (
-    12.0,
-    12.0,
-    40.0,
-)  # where the ground curves up behind the solids, in which radius, how wide it is
+BACKDROP, BEND = 12.0, 12.0  # how far behind the middle the ground begins to curve up, and the radius of the curve
+WIDTH = 40.0  # half the ground's
 SKY = 0.16  # what comes from everywhere else
 
 
@@ -111,9 +111,7 @@ class BlenderStage:
         lens.lens, lens.sensor_width = camera.lens_mm, camera.sensor_mm
         placed = self._add("camera", lens)
         right, down, forward = camera.axes
-        placed.matrix_world = np.vstack(
-            [np.column_stack([right, -down, -forward, camera.position]), [0, 0, 0, 1]]
-        ).T.tolist()  # Blender takes columns
+        placed.matrix_world = [(*right, 0), (*-down, 0), (*-forward, 0), (*camera.position, 1)]  # its columns
         self._scene.camera = placed
 
     def _light(self) -> None:
@@ -204,14 +202,11 @@ class BlenderStage:
 
     def _taken(self, scene: Any) -> Pixels:
         """Render, through a file: Blender hands out the pixels of no render. What else it writes there is dropped."""
-        with tempfile.TemporaryDirectory() as folder, _quietly():
+        with tempfile.TemporaryDirectory() as folder, finishing_first(), _quietly():
             scene.render.filepath = str(Path(folder) / "picture.png")
             self._bpy.ops.render.render(write_still=True, scene=scene.name)
             with Image.open(scene.render.filepath) as picture:
                 return np.asarray(picture.convert("RGB"))
-
-
-OUTLINE_STEPS = 5  # greys between black and white, so that no two solids are taken for one another
 
 
 def _square(scene: Any, pixels: int, samples: int, threads: int) -> None:
@@ -229,7 +224,7 @@ def _square(scene: Any, pixels: int, samples: int, threads: int) -> None:
     scene.cycles.use_denoising = False
 
 
-def _curved_ground(away: Floats) -> tuple[Floats, list[tuple[int, ...]]]:
+def _curved_ground(away: Floats) -> tuple[Floats, list[tuple[int, int, int, int]]]:
     """A ground that curves up far behind the middle: the horizon cannot be seen."""
     bend = np.linspace(0, np.pi / 2, 33)
     along = np.concatenate([[-WIDTH], BACKDROP + BEND * np.sin(bend), [BACKDROP + BEND]])
@@ -270,3 +265,19 @@ def _quietly() -> Iterator[None]:
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nowhere)
+
+
+@contextlib.contextmanager
+def finishing_first() -> Iterator[None]:
+    """Ctrl-C waits for the end of this: Blender would drop it, and half of the picture with it."""
+    if threading.current_thread() is not threading.main_thread():  # only that one is interrupted
+        yield
+        return
+    stops: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: stops.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if stops:
+        raise KeyboardInterrupt
