@@ -16,6 +16,7 @@ from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
+from withinpx.training.device import denormals_as_zero
 from withinpx.training.discover import aimed, lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.learned import Learned
@@ -52,6 +53,7 @@ class FitSettings:
 DEFAULTS = FitSettings()
 
 
+@denormals_as_zero()
 def fit(
     model: Autoencoder,
     images: Tensor,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.training.device import denormals_as_zero
 from withinpx.training.discover import WARM_START_RATE, aimed, moving_centres, warm_start_loss
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, placed, settle_batch_norm
@@ -20,6 +21,7 @@ from withinpx.training.step import Step, at_once, descend, redraw_step
 WORTH_RECORDING = 0.25  # once this share of the networks is done, the others are recorded anew, without them
 
 
+@denormals_as_zero()
 def fit_together(
     models: Sequence[Autoencoder],
     images: Tensor,
