@@ -111,8 +111,8 @@ EXPERIMENTS = {
     for each in (
         Experiment("a", "encoder_rf", "encoder receptive field (px)", _ABC, _odd(31), (3, 9, 17)),
         Experiment("b", "decoder_rf", "decoder receptive field (px)", _ABC, _odd(31), (15, 19, 25)),
-        Experiment("c", "object_size", "object size (px)", _ABC, _odd(25), (3, 9, 15)),
-        Experiment("d", "sigma", "Gaussian s.d. (px)", _D, (*_FIRST_SIGMAS, *_LAST_SIGMAS), (0.4, 0.8, 1.6)),
+        Experiment("c", "object_size", "object size (px)", _ABC, _odd(25), (3, 9, 13)),
+        Experiment("d", "sigma", "Gaussian s.d. (px)", _D, (*_FIRST_SIGMAS, *_LAST_SIGMAS), (0.4, 0.8, 1.2)),
     )
 }
 
