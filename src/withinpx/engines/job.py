@@ -39,3 +39,13 @@ class JobWatcher:
 
     def finished(self, job: Job) -> None:
         """One more job is done."""
+
+
+def watched(jobs: Sequence[Job], engine: Engine, *watchers: JobWatcher) -> Iterator[tuple[Job, list[Row]]]:
+    """Each job's rows once; a job is told to be finished when whoever asked has dealt with its rows."""
+    for watcher in watchers:
+        watcher.begin(jobs)
+    for job, rows in engine.run(jobs):
+        yield job, rows
+        for watcher in watchers:
+            watcher.finished(job)

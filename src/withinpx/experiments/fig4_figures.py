@@ -88,40 +88,30 @@ def _draw_errors(axis: Axes, experiment: Experiment, runs: Sequence[Run]) -> Non
         at_four = curve_at(N_SIGMA)
         axis.axhline(at_four(experiment.values[-1]), color=THEORY, linewidth=1.8)
         axis.axvline(at_four.crossings[0], color="0.4", linestyle="--", linewidth=0.9)
-    accepted = [run for run in runs if run.accepted]
-    axis.scatter(
-        [_place(run, experiment) for run in accepted],
-        [run.error for run in accepted],
-        s=9,
-        color=RUNS,
-        alpha=0.7,
-        linewidth=0,
-        zorder=3,
-        label="runs",
-    )
+    _draw_runs(axis, experiment, runs, lambda run: run.error, color=RUNS, label="runs")
     axis.set_ylim(-0.25, TOP)
 
 
 def _draw_calibrated(axis: Axes, experiment: Experiment, runs: Sequence[Run]) -> None:
     """The same runs after the label-free shift, beside the bound they had before."""
-    accepted = [run for run in runs if run.accepted]
     values, curve = _values(experiment), _curve(experiment)(N_SIGMA)
     bound = np.array([curve(value) for value in values])
     shown = np.where(bound > 0.1, bound, np.nan)
     axis.plot(values, shown, color=THEORY, linewidth=1.4, linestyle="-.", label="bound before calibration, 4 s.d.")
-    axis.scatter(
-        [_place(run, experiment) for run in accepted],
-        [max(run.calibrated, FLOOR) for run in accepted],
-        s=9,
-        color=TRUTH,
-        alpha=0.7,
-        linewidth=0,
-        zorder=3,
-        label="runs, after calibration",
-    )
+    calibrated = "runs, after calibration"
+    _draw_runs(axis, experiment, runs, lambda run: max(run.calibrated, FLOOR), color=TRUTH, label=calibrated)
     axis.set(yscale="log", ylim=(FLOOR / 2, 20))
     axis.set_yticks(TICKS, [f"≤ {FLOOR:g}", *(f"{tick:g}" for tick in TICKS[1:])])
     axis.minorticks_off()
+
+
+def _draw_runs(
+    axis: Axes, experiment: Experiment, runs: Sequence[Run], error: Callable[[Run], float], *, color: str, label: str
+) -> None:
+    """A dot for each accepted run."""
+    accepted = [run for run in runs if run.accepted]
+    places, errors = [_place(run, experiment) for run in accepted], [error(run) for run in accepted]
+    axis.scatter(places, errors, s=9, color=color, alpha=0.7, linewidth=0, zorder=3, label=label)
 
 
 def _place(run: Run, experiment: Experiment) -> float:

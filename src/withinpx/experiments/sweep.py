@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from withinpx.engines.job import Engine, Job, JobWatcher
+from withinpx.engines.job import Engine, Job, JobWatcher, watched
 from withinpx.experiments.table import RunTable
 
 
@@ -11,9 +11,5 @@ def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *watchers: J
 
     Only this process writes the table. Whatever stops the sweep, finished jobs are in it.
     """
-    for watcher in watchers:
-        watcher.begin(jobs)
-    for job, rows in engine.run(jobs):
+    for _, rows in watched(jobs, engine, *watchers):
         table.add_all(rows)
-        for watcher in watchers:
-            watcher.finished(job)

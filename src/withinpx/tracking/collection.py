@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.engines.job import Engine, Job, JobWatcher, Row
+from withinpx.engines.job import Engine, Job, JobWatcher, Row, watched
 from withinpx.errors import InputError
 from withinpx.files import folder_for
 from withinpx.tracking.detect import TRACKS, Progress, check_first_frames, detect, footage
@@ -101,13 +101,8 @@ def detect_collection(
         for clip, folder in folders.items()
         if not folder.exists()
     ]
-    watcher = watcher or JobWatcher()
-    watcher.begin(jobs)
-    found: list[Row] = []
-    for job, rows in engine.run(jobs):
-        found += [{**row, "clip": job.name} for row in rows]
-        watcher.finished(job)
-    return found
+    done = watched(jobs, engine, *([] if watcher is None else [watcher]))
+    return [{**row, "clip": job.name} for job, rows in done for row in rows]
 
 
 def detect_one(request: Request, clip: Path, folder: Path) -> list[Row]:

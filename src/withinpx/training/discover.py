@@ -15,6 +15,7 @@ from withinpx.errors import InputError
 from withinpx.model.softargmax import weighted_positions
 from withinpx.training.engine import Engine, SparseEngine
 from withinpx.training.scene import difference
+from withinpx.training.step import Batch, Step, descend
 
 TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
 WARM_START_RATE = 3e-3  # Adam's
@@ -49,16 +50,24 @@ def warm_start(
     engine: Engine, centres: Float[Tensor, "b n 2"], steps: int, seed: int, batch_size: int = WARM_START_BATCH
 ) -> Iterator[int]:
     """Teach the encoder, for a few steps, to look at these centres, heatmap i at centre i; count the steps."""
-    optimiser = torch.optim.Adam(engine.model.parameters(), lr=WARM_START_RATE)
-    generator = torch.Generator().manual_seed(seed)
+    step, generator = look_step(engine, centres), torch.Generator().manual_seed(seed)
     engine.model.train()
     for number in range(1, steps + 1):
         chosen = torch.randperm(len(centres), generator=generator)[:batch_size].to(centres.device)
-        loss = warm_start_loss(engine, chosen, centres[chosen])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+        step(chosen.expand(2, -1))
         yield number
+
+
+def look_step(engine: Engine, centres: Float[Tensor, "b n 2"]) -> Step:
+    """One step of the warm start, with an optimiser of its own; on CUDA in a form that can be captured."""
+    on_gpu = centres.is_cuda
+    optimiser = torch.optim.Adam(engine.model.parameters(), lr=WARM_START_RATE, capturable=on_gpu, fused=on_gpu)
+
+    def step(batch: Batch) -> tuple[Tensor, Tensor]:
+        loss = warm_start_loss(engine, batch[0], centres[batch[0]])
+        return descend(loss, loss, optimiser)
+
+    return step
 
 
 def warm_start_loss(engine: Engine, chosen: Tensor, centres: Float[Tensor, "b n 2"]) -> Tensor:

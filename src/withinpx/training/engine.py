@@ -46,14 +46,23 @@ class DenseEngine:
         batch = self.images[chosen]
         positions, drawn = self.model(batch, self.images[nearby] if looks_nearby else None)
         self.latest[chosen] = positions.detach()
-        return F.mse_loss(drawn, batch), right_pixels(drawn.detach(), batch, self.tolerance).float().mean()
+        return compared(drawn, batch, self.tolerance)
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
-        config = self.model.config
-        logits = self.model.heatmaps(self.images[chosen]).flatten(start_dim=-2) / config.temperature
-        wanted = render(centres, (config.height, config.width), width).flatten(start_dim=-2)
-        return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+        return unlike(self.model.heatmaps(self.images[chosen]) / self.model.config.temperature, centres, width)
+
+
+def compared(drawn: Tensor, shown: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Loss and accuracy of whole pictures."""
+    return F.mse_loss(drawn, shown), right_pixels(drawn.detach(), shown, tolerance).float().mean()
+
+
+def unlike(logits: Float[Tensor, "b n h w"], centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
+    """The cross entropy of whole heatmaps and Gaussians of this width at these centres."""
+    wanted = render(centres, (logits.shape[-2], logits.shape[-1]), width).flatten(start_dim=-2)
+    seen = F.log_softmax(logits.flatten(start_dim=-2), dim=-1)
+    return -(wanted / wanted.sum(dim=-1, keepdim=True) * seen).sum(dim=-1).mean()
 
 
 class SparseEngine:

@@ -1,17 +1,14 @@
 """The sparse engine for a GPU: one change in every picture, kernels by hand (model/windowed.py)."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from withinpx.model.background import BackgroundMode
 from withinpx.model.field import masked
-from withinpx.model.render import render
 from withinpx.model.softargmax import softargmax
 from withinpx.model.sparse import first_reach, gaussian_reach
 from withinpx.model.windowed import Corners, decoder_input, spread, windowed_cnn
-from withinpx.training.accuracy import right_pixels
-from withinpx.training.engine import Engine, SparseEngine
+from withinpx.training.engine import Engine, SparseEngine, compared, unlike
 
 
 class GpuEngine(SparseEngine):
@@ -22,28 +19,23 @@ class GpuEngine(SparseEngine):
         positions = softargmax(self._heatmaps(chosen), self.model.config.temperature)
         self.latest[chosen] = positions.detach()
         drawn, shown = self._drawn(positions[:, 0]), self.scene.images[chosen]
-        return F.mse_loss(drawn, shown), right_pixels(drawn.detach(), shown, self.tolerance).float().mean()
+        return compared(drawn, shown, self.tolerance)
 
     def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
-        config = self.model.config
-        logits = self._heatmaps(chosen).flatten(start_dim=-2) / config.temperature
-        wanted = render(centres, (config.height, config.width), width).flatten(start_dim=-2)
-        return -(wanted / wanted.sum(dim=-1, keepdim=True) * F.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
+        return unlike(self._heatmaps(chosen) / self.model.config.temperature, centres, width)
 
     def _heatmaps(self, chosen: Tensor) -> Tensor:
         change, encoder = self.scene.changes[0], self.model.encoder
         corners = torch.stack([change.windows.left[chosen], change.windows.top[chosen]], dim=1).int()
         reach, side = first_reach(encoder), change.windows.height
+        windows = Corners(corners, reach, side + 2 * reach)
         if self.scene.alike:  # it is equivariant: what looks the same is looked at once
-            seen = Corners(corners[:1], reach, side + 2 * reach, times=len(chosen))
-            base, patch, _ = windowed_cnn(encoder, self.scene.blank.values, change.around[:1], seen, exactly=True)
+            windows, shown = Corners(corners[:1], reach, windows.side, times=len(chosen)), change.around[:1]
         else:
-            seen = Corners(corners, reach, side + 2 * reach)
             shown = masked(change.around[chosen], change.windows.only(chosen).grown(reach), self.scene.blank.size)
-            base, patch, _ = windowed_cnn(encoder, self.scene.blank.values, shown, seen, exactly=True)
-        reach = self.model.config.encoder_rf // 2
-        return spread(base, patch, Corners(corners, reach, side + 2 * reach))
+        base, patch, found = windowed_cnn(encoder, self.scene.blank.values, shown, windows, exactly=True)
+        return spread(base, patch, Corners(corners, found.grow, found.side))
 
     def _drawn(self, positions: Tensor) -> Tensor:
         config, decoder = self.model.config, self.model.decoder

@@ -10,13 +10,13 @@ from torch import Tensor
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.discover import WARM_START_RATE, aimed, moving_centres, warm_start_loss
+from withinpx.training.discover import aimed, look_step, moving_centres
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, placed, settle_batch_norm
 from withinpx.training.learned import Learned
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
-from withinpx.training.step import Step, at_once, descend, redraw_step
+from withinpx.training.step import at_once, redraw_step
 
 WORTH_RECORDING = 0.25  # once this share of the networks is done, the others are recorded anew, without them
 
@@ -40,6 +40,15 @@ def fit_together(
     if recipe.warm_start_steps:
         centres = moving_centres(images.to(device), behind=behind)
         look_there_together(engines, centres.unsqueeze(1), recipe, seeds)
+    logs = _learn_together(engines, count, recipe, seeds, device)
+    settle_batch_norm(engines, count, recipe.batch_size, device, recorded=True)
+    return logs
+
+
+def _learn_together(
+    engines: Sequence[Engine], count: int, recipe: Recipe, seeds: Sequence[int], device: torch.device
+) -> list[Log]:
+    """The loop. Each network stops where it would stop alone, and ends with the weights it had there."""
     steps = [redraw_step(engine, adam(engine.model, recipe, device)) for engine in engines]
     logs = [Log(None, 0) for _ in engines]
     learned = [Learned(engine, count, recipe) for engine in engines]
@@ -65,7 +74,6 @@ def fit_together(
             run = at_once([steps[each] for each in running], device, warm=True)
     for each, engine in enumerate(engines):
         engine.model.load_state_dict(final.get(each, engine.model.state_dict()))
-    settle_batch_norm(engines, count, recipe.batch_size, device, recorded=True)
     return logs
 
 
@@ -96,22 +104,11 @@ def look_there_together(
 ) -> None:
     """The warm start of all."""
     own = [aimed(centres, recipe.aside, seed) for seed in seeds]
-    steps = [_look_step(engine, each) for engine, each in zip(engines, own, strict=True)]
+    steps = [look_step(engine, each) for engine, each in zip(engines, own, strict=True)]
     run = at_once(steps, centres.device)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     for engine in engines:
         engine.model.train()
     for _ in range(recipe.warm_start_steps):
         orders = [torch.randperm(len(centres), generator=each)[: recipe.batch_size] for each in generators]
-        run(torch.stack([torch.stack([order, order]) for order in orders]).to(centres.device))
-
-
-def _look_step(engine: Engine, centres: Tensor) -> Step:
-    on_gpu = centres.is_cuda
-    optimiser = torch.optim.Adam(engine.model.parameters(), lr=WARM_START_RATE, capturable=on_gpu, fused=on_gpu)
-
-    def step(batch: Tensor) -> tuple[Tensor, Tensor]:
-        loss = warm_start_loss(engine, batch[0], centres[batch[0]])
-        return descend(loss, loss, optimiser)
-
-    return step
+        run(torch.stack(orders)[:, None].expand(-1, 2, -1).to(centres.device))
