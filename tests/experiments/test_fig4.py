@@ -12,6 +12,7 @@ from PIL import Image
 
 from tests.experiments import fake_runs
 from withinpx.cli import main
+from withinpx.engines.job import Row
 from withinpx.engines.local import LocalEngine
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import (
@@ -26,7 +27,7 @@ from withinpx.experiments.fig4 import (
     runs_in,
     settings,
 )
-from withinpx.experiments.fig4_summary import summarise
+from withinpx.experiments.fig4_summary import moved_after, summarise
 from withinpx.experiments.fig4_sweep import Asked, open_table, sweep
 from withinpx.experiments.table import RunTable
 
@@ -64,6 +65,28 @@ def filled(folder: Path, letters: str = "abcd", seeds: int = 20, quick: bool = F
     return sweep(
         folder, Asked(chosen(letters, quick), seeds, 5, "cpu"), train, LocalEngine(), "withinpx reproduce fig4"
     )
+
+
+def test_some_values_alone() -> None:
+    assert [each.values for each in chosen("ad", only=(1,))] == [(1,), (1,)]
+    with pytest.raises(InputError, match=r"Panel \(a\) has no value 2: its values are 1, 3"):
+        chosen("a", only=(1, 2))
+
+
+def test_a_table_of_full_runs_says_how_far_they_moved_after_they_had_learned(tmp_path: Path) -> None:
+    def to_the_last_epoch(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[Row]:
+        rows = train(setting, seeds, epochs, device)
+        return [{**row, "learned_at": 2, "accepted_then": row["accepted"], "error_then": 0} for row in rows]
+
+    asked = Asked(chosen("d", only=(0.8,)), 3, 5, "cpu", way="to the last epoch")
+    table = sweep(tmp_path, asked, to_the_last_epoch, LocalEngine(), "withinpx reproduce fig4d --full")
+    errors = [run.error for run in runs_in(table) if run.accepted]
+    assert errors
+    assert moved_after(table) == (
+        f"Of {len(errors)} accepted runs {len(errors)} had learned before the last epoch: their error changed by at "
+        f"most {max(errors):.4f} px after that."
+    )
+    assert moved_after(filled(tmp_path / "other", "d", seeds=1)) is None
 
 
 def test_the_paper_s_values() -> None:

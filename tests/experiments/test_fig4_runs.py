@@ -30,7 +30,11 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
         accepted = run.seed < len(groups)
         return Evaluation(1.0, 5.2, 4.0, True, 0.9995 if accepted else 0.99, accepted, (1.0, 0.0), 0.0, 0.0)
 
+    def train_beyond(runs: list[SquaresRun], _: object) -> tuple[list[Any], list[Log], dict[int, tuple[int, Any]]]:
+        return *train_together(runs, _), {0: (7, SimpleNamespace())}
+
     monkeypatch.setattr(fig4_runs, "train_together", train_together)
+    monkeypatch.setattr(fig4_runs, "train_beyond", train_beyond)
     monkeypatch.setattr(fig4_runs, "evaluate", evaluate)
     return groups
 
@@ -56,7 +60,8 @@ def test_first_as_the_paper_begins_then_half_as_far_as_the_encoder_sees(trained:
     assert all(recipe.stop_when_learned and recipe.epochs == 500 for recipe in recipes)
 
 
-def test_all_epochs_if_asked(trained: list[list[SquaresRun]]) -> None:
-    train_setting_fully(SETTING, (0,), 500, "cpu")
-    assert not trained[0][0].recipe.stop_when_learned
-    assert trained[0][0].recipe.most_steps is None
+def test_a_full_run_says_when_it_would_have_stopped_and_where_it_was_then(trained: list[list[SquaresRun]]) -> None:
+    rows = train_setting_fully(SETTING, (0, 1, 2, 3), 500, "cpu")
+    assert [group[0].recipe.epochs for group in trained] == [500, 500, 500]
+    would_have = [tuple(row[name] for name in fig4_runs.WHEN_LEARNED) for row in rows]
+    assert would_have == [(7, True, 1.0), (7, True, 1.0), (7, True, 1.0), ("", "", "")]  # the last never would

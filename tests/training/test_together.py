@@ -11,6 +11,7 @@ from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import SparseEngine
 from withinpx.training.fit import CPU, DEFAULTS, fit
+from withinpx.training.learned import Learned
 from withinpx.training.recipe import CLIP, PAPER, WARM
 from withinpx.training.together import engines_for, fit_together
 
@@ -33,6 +34,24 @@ def test_weights_are_the_same_to_the_last_bit(recipe, mode) -> None:  # type: ig
         alone = fit(new_network(config, seed), IMAGES, recipe, seed)
         for name, expected in alone.state_dict().items():
             assert torch.equal(found.state_dict()[name], expected), (seed, name)
+
+
+def test_those_that_go_on_were_what_they_are_when_they_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = replace(PAPER, epochs=4, batch_size=32)
+    monkeypatch.setattr(Learned, "is_over", lambda _, epochs: len(epochs) >= 2)
+    stopped, going_on = ([new_network(CONFIG, seed) for seed in SEEDS] for _ in range(2))
+    logs = fit_together(stopped, IMAGES, recipe, SEEDS)
+    then: dict[int, dict[str, torch.Tensor]] = {}
+
+    def remember(number: int, epoch: int) -> None:
+        assert (number not in then, epoch) == (True, 2)
+        then[number] = {name: value.clone() for name, value in going_on[number].named_parameters()}
+
+    longer = fit_together(going_on, IMAGES, recipe, SEEDS, when_learned=remember)
+    assert [len(log.epochs) for log in (*logs, *longer)] == [2, 2, 2, 4, 4, 4]
+    for number, model in enumerate(stopped):
+        for name, value in model.named_parameters():
+            assert torch.equal(then[number][name], value), (number, name)
 
 
 def test_all_look_at_the_same_pictures() -> None:

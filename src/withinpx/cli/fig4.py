@@ -32,7 +32,7 @@ def _sweep(command: "ReproduceCommand") -> None:
     if command.quick and command.full:
         raise InputError("Quick and full exclude each other: give --quick or --full.")
     asked = Asked(
-        experiments=chosen(_letters(command), command.quick),
+        experiments=chosen(_letters(command), command.quick, command.values),
         seeds=min(command.seeds, QUICK_SEEDS) if command.quick else command.seeds,
         epochs=EPOCHS if command.epochs is None else command.epochs,
         device=command.device,
@@ -55,5 +55,7 @@ def _letters(command: "ReproduceCommand") -> str:
 def _as_typed(command: "ReproduceCommand", asked: Asked) -> str:
     """The command for those who read the results; a cluster's address is nobody's business."""
     options = f"--seeds {asked.seeds} --epochs {asked.epochs} --device {asked.device} --engine {command.engine}"
-    quick = (" --quick" if command.quick else "") + (" --full" if command.full else "")
-    return f"withinpx reproduce {command.what}{quick} {options} --out {command.out}"
+    way = (" --quick" if command.quick else "") + (" --full" if command.full else "")
+    values = "".join(f" {value:g}" for value in command.values)
+    some = f" --values{values}" if values else ""
+    return f"withinpx reproduce {command.what}{way}{some} {options} --out {command.out}"

@@ -51,7 +51,9 @@ class ReproduceCommand:
     address: str | None = None
     """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4)."""
     full: bool = False
-    """Every run to its last epoch, instead of stopping once it has learned (fig4)."""
+    """Every run to its last epoch, and what it was when it would have stopped (fig4)."""
+    values: tuple[float, ...] = ()
+    """These places on the horizontal axis alone (fig4a to fig4d)."""
     from_: Annotated[Path | None, arg(name="from")] = None
     """Draw the runs of this folder into --out, and train nothing (fig4)."""
 

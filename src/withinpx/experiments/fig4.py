@@ -117,10 +117,16 @@ EXPERIMENTS = {
 }
 
 
-def chosen(letters: Iterable[str], quick: bool = False) -> list[Experiment]:
-    """Experiments by their letters; quick ones have a few values each."""
-    all_values = [EXPERIMENTS[letter] for letter in letters]
-    return [replace(each, values=each.quick) for each in all_values] if quick else all_values
+def chosen(letters: Iterable[str], quick: bool = False, only: Sequence[float] = ()) -> list[Experiment]:
+    """Experiments by their letters; quick ones have a few values each, and ``only`` picks some of any."""
+    experiments = [EXPERIMENTS[letter] for letter in letters]
+    if quick:
+        experiments = [replace(each, values=each.quick) for each in experiments]
+    for each in experiments:
+        if unknown := sorted(set(only) - set(each.values)):
+            known = ", ".join(f"{value:g}" for value in each.values)
+            raise InputError(f"Panel ({each.letter}) has no value {unknown[0]:g}: its values are {known}.")
+    return [replace(each, values=tuple(only)) for each in experiments] if only else experiments
 
 
 def settings(experiment: Experiment) -> list[Setting]:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from withinpx.experiments.fig4 import Setting
-from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train_together
+from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train_beyond, train_together
+from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import FIGURE, WARM, Recipe
 
 QUICK_BATCH = 16
 STARTS = ("random", "aside", "centre")
+WHEN_LEARNED = ("learned_at", "accepted_then", "error_then")  # columns of runs that went on to the last epoch
 
 
 def train_setting(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[dict[str, Any]]:
@@ -25,9 +27,8 @@ def train_setting(setting: Setting, seeds: tuple[int, ...], epochs: int, device:
 
 
 def train_setting_fully(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[dict[str, Any]]:
-    """The same with all epochs, whether they are needed or not."""
-    every_epoch = replace(FIGURE, epochs=epochs, stop_when_learned=False, most_steps=None)
-    return _rows(setting, seeds, every_epoch, device)
+    """The same with all epochs, whether they are needed or not, and where each run was when it would have stopped."""
+    return _rows(setting, seeds, replace(FIGURE, epochs=epochs), device, beyond=True)
 
 
 def train_setting_quickly(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[dict[str, Any]]:
@@ -35,12 +36,15 @@ def train_setting_quickly(setting: Setting, seeds: tuple[int, ...], epochs: int,
     return _rows(setting, seeds, replace(FIGURE, epochs=epochs, batch_size=QUICK_BATCH), device)
 
 
-def _rows(setting: Setting, seeds: tuple[int, ...], recipe: Recipe, device: str) -> list[dict[str, Any]]:
+def _rows(
+    setting: Setting, seeds: tuple[int, ...], recipe: Recipe, device: str, *, beyond: bool = False
+) -> list[dict[str, Any]]:
     rows: dict[int, dict[str, Any]] = {}
     for start in STARTS:
         lost = [seed for seed in seeds if seed not in rows or not rows[seed]["accepted"]]
         if lost:
-            rows.update(_attempt(setting, lost, _begun(recipe, start, setting), device, start))
+            runs = [SquaresRun(*setting.network, seed=each, recipe=_begun(recipe, start, setting)) for each in lost]
+            rows.update(_attempt(setting, runs, device, start, beyond))
     return [rows[seed] for seed in seeds]
 
 
@@ -51,17 +55,22 @@ def _begun(recipe: Recipe, start: str, setting: Setting) -> Recipe:
     return replace(recipe, warm_start_steps=WARM.warm_start_steps, aside=aside)
 
 
-def _attempt(setting: Setting, seeds: list[int], recipe: Recipe, device: str, start: str) -> dict[int, dict[str, Any]]:
-    began = time.monotonic()
-    runs = [SquaresRun(*setting.network, seed=seed, recipe=recipe) for seed in seeds]
-    models, logs = train_together(runs, FitSettings(choose_device(device), fast=True, together=True))
+def _attempt(
+    setting: Setting, runs: list[SquaresRun], device: str, start: str, beyond: bool
+) -> dict[int, dict[str, Any]]:
+    began, settings = time.monotonic(), FitSettings(choose_device(device), fast=True, together=True)
+    if beyond:
+        models, logs, then = train_beyond(runs, settings)
+        early = [_when_learned(run, *then.get(each, (None, None))) for each, run in enumerate(runs)]
+    else:
+        models, logs = train_together(runs, settings)
+        early = [{} for _ in runs]
     found = [evaluate(model, run) for model, run in zip(models, runs, strict=True)]
-    seconds = (time.monotonic() - began) / len(runs)
+    last = {"start": start, "seconds": round((time.monotonic() - began) / len(runs), 2)}
     return {
-        run.seed: {**setting.columns(run.seed), **_measured(each, len(log.epochs), setting), "start": start,
-                   "seconds": round(seconds, 2)}
-        for run, each, log in zip(runs, found, logs, strict=True)
-    }  # fmt: skip
+        run.seed: {**setting.columns(run.seed), **_measured(each, len(log.epochs), setting), **last, **before}
+        for run, each, log, before in zip(runs, found, logs, early, strict=True)
+    }
 
 
 def _measured(found: Evaluation, epochs: int, setting: Setting) -> dict[str, Any]:
@@ -74,3 +83,10 @@ def _measured(found: Evaluation, epochs: int, setting: Setting) -> dict[str, Any
         "bound_encoder": setting.bound_encoder,
         "bound_decoder_mean": setting.bound_decoder_mean,
     }
+
+
+def _when_learned(run: SquaresRun, epoch: int | None, model: Autoencoder | None) -> dict[str, Any]:
+    if model is None:
+        return dict.fromkeys(WHEN_LEARNED, "")
+    found = evaluate(model, run)
+    return dict(zip(WHEN_LEARNED, (epoch, found.accepted, round(found.position_error, 4)), strict=True))

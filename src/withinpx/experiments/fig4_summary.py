@@ -55,6 +55,18 @@ def total(summaries: Sequence[Summary]) -> str:
     )
 
 
+def moved_after(table: RunTable) -> str | None:
+    """What the epochs after learning changed, in a table of runs that went on to the last one."""
+    if "learned_at" not in table.columns:
+        return None
+    accepted = [(row, run) for row, run in zip(table.rows, runs_in(table), strict=True) if run.accepted]
+    moved = [abs(run.error - float(row["error_then"])) for row, run in accepted if row["learned_at"]]
+    return (
+        f"Of {len(accepted)} accepted runs {len(moved)} had learned before the last epoch: their error changed by at "
+        f"most {max(moved, default=0.0):.4f} px after that."
+    )
+
+
 def _summary(setting: Setting, runs: Sequence[Run]) -> Summary:
     accepted = [run for run in runs if run.accepted]
     width_matters = setting.bound_decoder_mean < setting.bound_encoder

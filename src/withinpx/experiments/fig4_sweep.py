@@ -12,7 +12,7 @@ from withinpx.engines.job import Engine, Job, JobWatcher
 from withinpx.engines.progress import job_progress
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import COLUMNS, KEY, Experiment, Train, copy_shared, jobs, missing, so_far
-from withinpx.experiments.fig4_summary import Summary, summarise, write_summary
+from withinpx.experiments.fig4_summary import Summary, moved_after, summarise, write_summary
 from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.files import alone_in, read_json, write_json
@@ -61,7 +61,8 @@ def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str
 def summarise_folder(source: Path, table: RunTable, folder: Path) -> list[Summary]:
     """Write the summary of the runs in ``source`` into a folder."""
     summaries = summarise(table)
-    write_summary(folder, summaries, [_line(each) for each in _about(source)["sweeps"]])
+    after = moved_after(table)
+    write_summary(folder, summaries, [_line(each) for each in _about(source)["sweeps"]] + ([after] if after else []))
     return summaries
 
 

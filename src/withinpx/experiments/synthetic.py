@@ -1,6 +1,7 @@
 """Section 5.1 and appendix C.1: train on squares, and see how far off the positions are."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +15,10 @@ from withinpx.model.cnn import CHANNELS
 from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, theorem
 from withinpx.training.accuracy import is_accepted
 from withinpx.training.engine import choose_engine
-from withinpx.training.fit import FitSettings, fit
+from withinpx.training.fit import FitSettings, fit, settle_batch_norm
 from withinpx.training.log import Log
 from withinpx.training.recipe import PAPER, Recipe
-from withinpx.training.together import fit_together
+from withinpx.training.together import engines_for, fit_together
 
 N_SIGMA = 4.0  # the paper's runs all lie within four standard deviations (sec. 5.1)
 EVALUATION_BATCH = 128
@@ -93,12 +94,37 @@ def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
 
 def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> tuple[list[Autoencoder], list[Log]]:
     """Runs that differ by their seeds alone, trained at once; each as ``train`` would."""
-    first = runs[0]
     models = [new_network(run.network, run.seed) for run in runs]
-    images = torch.from_numpy(first.data.train().images)
-    seeds = [run.seed for run in runs]
-    logs = fit_together(models, images, first.recipe, seeds, settings, behind=torch.zeros_like(images[0]))
-    return models, logs
+    return models, _fit_squares(models, runs, settings)
+
+
+def train_beyond(
+    runs: Sequence[SquaresRun], settings: FitSettings
+) -> tuple[list[Autoencoder], list[Log], dict[int, tuple[int, Autoencoder]]]:
+    """``train_together`` to the last epoch; and, by number, when each would have stopped and what it was then."""
+    models = [new_network(run.network, run.seed) for run in runs]
+    then: dict[int, tuple[int, Autoencoder]] = {}
+
+    def remember(number: int, epoch: int) -> None:
+        then[number] = epoch, copy.deepcopy(models[number])
+
+    logs = _fit_squares(models, runs, settings, remember)
+    images = torch.from_numpy(runs[0].data.train().images).to(settings.device)
+    if then:
+        engines = engines_for([model for _, model in then.values()], images, settings, torch.zeros_like(images[0]))
+        settle_batch_norm(engines, len(images), runs[0].recipe.batch_size, settings.device)
+    return models, logs, then
+
+
+def _fit_squares(
+    models: Sequence[Autoencoder],
+    runs: Sequence[SquaresRun],
+    settings: FitSettings,
+    when_learned: Callable[[int, int], None] | None = None,
+) -> list[Log]:
+    images = torch.from_numpy(runs[0].data.train().images)
+    seeds, behind = [run.seed for run in runs], torch.zeros_like(images[0])
+    return fit_together(models, images, runs[0].recipe, seeds, settings, behind=behind, when_learned=when_learned)
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 """Several networks of one shape, trained at once: each learns what it would learn alone."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -30,8 +30,12 @@ def fit_together(
     settings: FitSettings = DEFAULTS,
     *,
     behind: Tensor | None = None,
+    when_learned: Callable[[int, int], None] | None = None,
 ) -> list[Log]:
-    """Train ``models``, one per seed, to reconstruct ``images`` (b c h w): ``fit`` for many. Their logs."""
+    """Train ``models``, one per seed, to reconstruct ``images`` (b c h w): ``fit`` for many. Their logs.
+
+    With ``when_learned`` they go on to the last epoch; it is told each one's number and the epoch it would have stopped in.
+    """
     if recipe.fading or recipe.hold or recipe.restart_checks:
         raise InputError(f"The recipe {recipe.name} changes as it goes: train its networks one by one.")
     device, count = settings.device, len(images)
@@ -40,20 +44,26 @@ def fit_together(
     if recipe.warm_start_steps:
         centres = moving_centres(images.to(device), behind=behind)
         look_there_together(engines, centres.unsqueeze(1), recipe, seeds)
-    logs = _learn_together(engines, count, recipe, seeds, device)
+    logs = _learn_together(engines, count, recipe, seeds, when_learned)
     settle_batch_norm(engines, count, recipe.batch_size, device, recorded=True)
     return logs
 
 
 def _learn_together(
-    engines: Sequence[Engine], count: int, recipe: Recipe, seeds: Sequence[int], device: torch.device
+    engines: Sequence[Engine],
+    count: int,
+    recipe: Recipe,
+    seeds: Sequence[int],
+    when_learned: Callable[[int, int], None] | None,
 ) -> list[Log]:
     """The loop. Each network stops where it would stop alone, and ends with the weights it had there."""
+    device = next(engines[0].model.parameters()).device
     steps = [redraw_step(engine, adam(engine.model, recipe, device)) for engine in engines]
     logs = [Log(None, 0) for _ in engines]
     learned = [Learned(engine, count, recipe) for engine in engines]
     final: dict[int, dict[str, Tensor]] = {}  # the weights of those that are done
     running = list(range(len(engines)))
+    waiting = set(running)  # for the moment when they have learned
     run = at_once(steps, device)
     for engine in engines:
         engine.model.train()
@@ -64,8 +74,12 @@ def _learn_together(
         for each, loss, accuracy in zip(running, losses, accuracies, strict=True):
             if each not in final:
                 logs[each].add(number, loss, accuracy)
-                if learned[each].is_over(logs[each].epochs):
-                    final[each] = copy.deepcopy(engines[each].model.state_dict())  # alone, it would stop here
+                if each in waiting and learned[each].is_over(logs[each].epochs):  # alone, it would stop here
+                    waiting.remove(each)
+                    if when_learned is None:
+                        final[each] = copy.deepcopy(engines[each].model.state_dict())
+                    else:
+                        when_learned(each, number)
         left = [each for each in running if each not in final]
         if not left:
             break
