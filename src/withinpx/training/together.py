@@ -34,7 +34,7 @@ def fit_together(
 ) -> list[Log]:
     """Train ``models``, one per seed, to reconstruct ``images`` (b c h w): ``fit`` for many. Their logs.
 
-    With ``when_learned`` they go on to the last epoch; it is told each one's number and the epoch it would have stopped in.
+    With ``when_learned`` they go on to the last epoch; it is told which of them would have stopped, and when.
     """
     if recipe.fading or recipe.hold or recipe.restart_checks:
         raise InputError(f"The recipe {recipe.name} changes as it goes: train its networks one by one.")
