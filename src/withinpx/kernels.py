@@ -16,14 +16,33 @@ SPARE = tl.constexpr(16.0)
 
 
 @triton.jit
-def _place(p, corner, valid, h, w, grow):
-    """Which window each pixel lies in, where in it, and where in the picture."""
+def _place(p, corner, valid, h, w, grow, H, W):
+    """Which window each pixel lies in, where in it, where in the picture, and whether that is inside the picture."""
     m = p // (h * w)
     row = (p % (h * w)) // w
     column = p % w
     x = tl.load(corner + 2 * m, mask=valid, other=0) - grow + column
     y = tl.load(corner + 2 * m + 1, mask=valid, other=0) - grow + row
-    return m, row, column, y, x
+    inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+    return m, row, column, y, x, inside
+
+
+@triton.jit
+def _centre(B, H, W, c, C: tl.constexpr):
+    """The background's middle: numbers are reckoned from there, so that squares stay small."""
+    return tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+
+
+@triton.jit
+def _wider(V, B, p, corner, valid, h, w, grow, around, H, W, c, C: tl.constexpr):
+    """Pixels of windows ``around`` px larger: the window's own, the background's in the rim; and which are inside."""
+    m, row, column, y, x, inside = _place(p, corner, valid, h + 2 * around, w + 2 * around, grow + around, H, W)
+    row -= around
+    column -= around
+    middle = (row >= 0) & (row < h) & (column >= 0) & (column < w)
+    own = tl.load(V + ((m * h + row) * w + column)[:, None] * C + c, mask=(inside & middle)[:, None], other=0)
+    rim = tl.load(B + (y * W + x)[:, None] * C + c, mask=(inside & (middle == 0))[:, None], other=0)
+    return own.to(tl.float32) + rim.to(tl.float32), inside[:, None]
 
 
 @triton.jit
@@ -34,12 +53,12 @@ def statistics(
     """Sums of x and of x^2 over all pixels of all pictures, x being reckoned from the background's middle."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
-    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    centre = _centre(B, H, W, c, C)
     if block < window_blocks:
         p = block * BLOCK + tl.arange(0, BLOCK)
         valid = p < pixels
-        _, _, _, y, x = _place(p, corner, valid, h, w, grow)
-        inside = (valid & (y >= 0) & (y < H) & (x >= 0) & (x < W))[:, None]
+        _, _, _, y, x, inside = _place(p, corner, valid, h, w, grow, H, W)
+        inside = inside[:, None]
         v = tl.load(V + p[:, None] * C + c, mask=inside, other=0).to(tl.float32) - centre
         b = tl.load(B + (y * W + x)[:, None] * C + c, mask=inside, other=0).to(tl.float32) - centre
         first = tl.sum(tl.where(inside, v - b, 0), 0) * times
@@ -72,7 +91,7 @@ def normalisation(
         second += tl.load(at + C, mask=there, other=0)
     off = tl.sum(first, 0) / count
     variance = tl.maximum(tl.sum(second, 0) / count - off * off, 0.0)
-    mean = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32) + off
+    mean = _centre(B, H, W, c, C) + off
     one_over = 1 / tl.sqrt(variance + eps)
     scale = tl.load(weight + c) * one_over
     tl.store(known + c, scale)
@@ -100,15 +119,8 @@ def activation(
     if block < window_blocks:
         p = block * BLOCK + tl.arange(0, BLOCK)
         valid = p < pixels
-        m, row, column, y, x = _place(p, corner, valid, h + 2 * around, w + 2 * around, grow + around)
-        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
-        row -= around
-        column -= around
-        middle = (row >= 0) & (row < h) & (column >= 0) & (column < w)
-        v = tl.load(V + ((m * h + row) * w + column)[:, None] * C + c, mask=(inside & middle)[:, None], other=0)
-        rim = tl.load(B + (y * W + x)[:, None] * C + c, mask=(inside & (middle == 0))[:, None], other=0)
-        a = tl.maximum((v.to(tl.float32) + rim.to(tl.float32)) * scale + shift, 0.0)
-        a = tl.where(inside[:, None], a, 0.0)
+        value, inside = _wider(V, B, p, corner, valid, h, w, grow, around, H, W, c, C)
+        a = tl.where(inside, tl.maximum(value * scale + shift, 0.0), 0.0)
         tl.store(A + p[:, None] * C + c, a.to(A.dtype.element_ty), mask=valid[:, None])
     else:
         q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
@@ -126,20 +138,13 @@ def gradient_sums(
     """Sums of what reaches batch-norm, g, and of g * x, x from the background's middle; and the largest |g|."""
     block = tl.program_id(0)
     c = tl.arange(0, C)
-    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    centre = _centre(B, H, W, c, C)
     if block < window_blocks:
         p = block * BLOCK + tl.arange(0, BLOCK)
         valid = p < pixels
-        m, row, column, y, x = _place(p, corner, valid, h + 2 * around, w + 2 * around, grow + around)
-        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
-        row -= around
-        column -= around
-        middle = (row >= 0) & (row < h) & (column >= 0) & (column < w)
-        v = tl.load(V + ((m * h + row) * w + column)[:, None] * C + c, mask=(inside & middle)[:, None], other=0)
-        b = tl.load(B + (y * W + x)[:, None] * C + c, mask=(inside & (middle == 0))[:, None], other=0)
+        value, _ = _wider(V, B, p, corner, valid, h, w, grow, around, H, W, c, C)
         a = tl.load(A + p[:, None] * C + c, mask=valid[:, None], other=0)
         g = tl.load(of_A + p[:, None] * C + c, mask=valid[:, None], other=0).to(tl.float32)
-        value = v.to(tl.float32) + b.to(tl.float32)
     else:
         q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
         there = (q < H * W)[:, None]
@@ -171,7 +176,7 @@ def gradient_terms(
         largest = tl.maximum(largest, tl.load(at + 2 * C, mask=there, other=0))
     one = tl.load(unit)
     scale, mean, one_over = tl.load(known + c), tl.load(known + 2 * C + c), tl.load(known + 3 * C + c)
-    centre = tl.load(B + ((H // 2) * W + W // 2) * C + c).to(tl.float32)
+    centre = _centre(B, H, W, c, C)
     sum_g = tl.sum(first, 0) * one
     of_scale = (tl.sum(second, 0) * one - (mean - centre) * sum_g) * one_over
     constant = -scale * sum_g / count
@@ -201,8 +206,8 @@ def gradient(
     if block < window_blocks:
         p = block * BLOCK + tl.arange(0, BLOCK)
         valid = p < pixels
-        m, row, column, y, x = _place(p, corner, valid, h, w, grow)
-        inside = (valid & (y >= 0) & (y < H) & (x >= 0) & (x < W))[:, None]
+        m, row, column, _, _, inside = _place(p, corner, valid, h, w, grow, H, W)
+        inside = inside[:, None]
         at = ((m * tall + row + around) * wide + column + around)[:, None] * C + c
         a = tl.load(A + at, mask=inside, other=0)
         g = tl.load(of_A + at, mask=inside, other=0).to(tl.float32)
@@ -258,8 +263,7 @@ def spread_back(
     if block < window_blocks:
         p = block * BLOCK + tl.arange(0, BLOCK)
         valid = p < pixels
-        m, _, _, y, x = _place(p, corner, valid, h, w, grow)
-        inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+        m, _, _, y, x, inside = _place(p, corner, valid, h, w, grow, H, W)
         tl.store(of_patch + p, tl.load(of_maps + (m * H + y) * W + x, mask=inside, other=0), mask=valid)
     else:
         q = (block - window_blocks) * BLOCK + tl.arange(0, BLOCK)
@@ -281,8 +285,7 @@ def decoder_input(
     """A Gaussian at z, and the other channels of ``code`` (H, W, C); zero outside. ``over`` is 1 / (2 sigma^2)."""
     p = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     valid = p < pixels
-    m, _, _, y, x = _place(p, corner, valid, h, w, grow)
-    inside = valid & (y >= 0) & (y < H) & (x >= 0) & (x < W)
+    m, _, _, y, x, inside = _place(p, corner, valid, h, w, grow, H, W)
     right = tl.load(z + 2 * m, mask=valid, other=0) - (x + 0.5)
     down = tl.load(z + 2 * m + 1, mask=valid, other=0) - (y + 0.5)
     along_x, along_y = -right * right * over, -down * down * over

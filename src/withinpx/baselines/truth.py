@@ -1,6 +1,5 @@
 """Where the objects of images are: tables ``frame,object,x,y,w,h,full``, frames counted from 0 in each folder."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from withinpx.baselines.detections import Array
+from withinpx.data.truth import read_true_boxes
 from withinpx.errors import InputError
 
 
@@ -30,30 +30,16 @@ def read_truth_of(tables: Sequence[Path], counts: Sequence[int]) -> Truth:
         raise InputError(
             f"There are {len(counts)} folders of images and {len(tables)} tables of truth: give one for each."
         )
-    rows = [_rows(table) for table in tables]
-    names = tuple(sorted({name for table in rows for _, name, _ in table}))
+    rows = [read_true_boxes(table) for table in tables]
+    names = tuple(sorted({box.object for table in rows for box in table}))
     boxes = np.full((sum(counts), len(names), 4), np.nan)
     before = 0
     for table, count, path in zip(rows, counts, tables, strict=True):
-        for frame, name, box in table:
-            if not 0 <= frame < count:
-                raise InputError(f"{path} is of other images: it has a frame {frame} and there are {count} images.")
-            boxes[before + frame, names.index(name)] = box
+        for box in table:
+            if not 0 <= box.frame < count:
+                raise InputError(f"{path} is of other images: it has a frame {box.frame} and there are {count} images.")
+            boxes[before + box.frame, names.index(box.object)] = box.x, box.y, box.width, box.height
         before += count
     if not np.isfinite(boxes).any():
         raise InputError(f"{tables[0]} has no object that is wholly in its image: there is nothing to compare with.")
     return Truth(names, boxes)
-
-
-def _rows(path: Path) -> list[tuple[int, str, list[float]]]:
-    if not path.is_file():
-        raise InputError(f"There is no table of true positions {path}.")
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [
-                (int(row["frame"]), row["object"], [float(row[side]) for side in ("x", "y", "w", "h")])
-                for row in csv.DictReader(file)
-                if row["full"] == "1"
-            ]
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{path} is no table of true positions: its columns are frame,object,x,y,w,h,full.") from None

@@ -1,6 +1,5 @@
 """Tracks against a truth that nobody else saw: for reports only."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from withinpx.errors import InputError
+from withinpx.data.truth import read_true_boxes
 from withinpx.tracking.tracks import Tracks
 
 Array = NDArray[np.float64]
@@ -49,19 +48,16 @@ def read_objects(path: Path, offset: float = 0.0) -> list[TrueObject]:
 
     ``offset`` is added: 0.5 for a truth that counts from the centre of the first pixel.
     """
-    if not path.exists():
-        raise InputError(f"There is no table of true positions {path}.")
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["full"] == "1"]
+    boxes = read_true_boxes(path)
     return [
         TrueObject(
             name,
-            np.array([int(row["frame"]) for row in own]),
-            np.array([[float(row["x"]), float(row["y"])] for row in own]) + offset,
-            float(np.median([max(float(row.get(side) or 0) for side in ("w", "h")) for row in own])),
+            np.array([box.frame for box in own]),
+            np.array([[box.x, box.y] for box in own]) + offset,
+            float(np.median([max(box.width, box.height) for box in own])),
         )
-        for name in sorted({row["object"] for row in rows})
-        for own in [[row for row in rows if row["object"] == name]]
+        for name in sorted({box.object for box in boxes})
+        for own in [[box for box in boxes if box.object == name]]
     ]
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,12 @@ SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
 STRONG = 0.35  # of its strong contrast: where a thing is fainter than this, it may be two that touch,
 PART = 0.25  # if each of them is this much of both
 THIN = 0.12  # of the root of its area: what is thinner than twice this is no part of a thing's body
+SWITCHES = 5  # two that never meet and take turns this often are one thing, seen at several sizes
+SAME_COLOUR = 0.125  # of full contrast: what their colours may then differ by
+BOTH_GONE = (
+    0.8  # of its frames: if two others are missing so often where a third is seen, that is both of them, touching
+)
+MIXED = 0.08  # of full contrast: how far its colour may then lie from a mixture of theirs
 REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
 
 
@@ -92,7 +99,8 @@ def find_movers(images: Pictures, backdrop: Backdrop, chosen: NDArray[np.intp] |
     pieces = [Mover(tuple(piece)) for piece in _pieces(blobs)]
     movers = _joined(pieces)
     often = OFTEN if backdrop.is_still else OFTEN_WHEN_MOVING
-    return sorted(_lasting(movers, often * len(frames)), key=lambda mover: -mover.weight)
+    lasting = _taking_turns(_lasting(movers, often * len(frames)))
+    return sorted(_single(lasting), key=lambda mover: -mover.weight)
 
 
 def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: Backdrop, frame: int) -> list[Blob]:
@@ -228,3 +236,35 @@ def _lasting(movers: list[Mover], frames: float) -> list[Mover]:
     often = [mover for mover in movers if len(mover.blobs) >= max(2, frames)]
     most = max((mover.weight for mover in often), default=0.0)
     return [mover for mover in often if mover.weight >= 0.02 * most]
+
+
+def _taking_turns(movers: list[Mover]) -> list[Mover]:
+    """In a set of pictures nothing is followed: what has one colour, near and far, is one thing if it never meets."""
+    movers = list(movers)
+    for one, other in combinations(range(len(movers)), 2):
+        if _take_turns(movers[one], movers[other]):
+            both = Mover(tuple(sorted(movers[one].blobs + movers[other].blobs, key=lambda blob: blob.frame)))
+            return _taking_turns([both, *(mover for k, mover in enumerate(movers) if k not in (one, other))])
+    return movers
+
+
+def _take_turns(one: Mover, other: Mover) -> bool:
+    if set(one.frames) & set(other.frames) or np.abs(one.look - other.look)[:-1].max() > SAME_COLOUR:
+        return False
+    whose = np.isin(sorted(one.frames + other.frames), one.frames)
+    return int((whose[1:] != whose[:-1]).sum()) >= SWITCHES
+
+
+def _single(movers: list[Mover]) -> list[Mover]:
+    """Without those that are two others, seen as one where they touch."""
+    return [mover for mover in movers if not any(_is_both(mover, *two) for two in combinations(movers, 2))]
+
+
+def _is_both(mover: Mover, one: Mover, other: Mover) -> bool:
+    """Is it seen where both are missing, and is its colour a mixture of theirs?"""
+    if mover is one or mover is other or len(mover.blobs) > min(len(one.blobs), len(other.blobs)):
+        return False
+    gone = np.mean([frame not in one.frames and frame not in other.frames for frame in mover.frames])
+    colour, first, way = mover.look[:-1], one.look[:-1], (other.look - one.look)[:-1]
+    share = float(np.clip((colour - first) @ way / max(way @ way, 1e-12), 0, 1))
+    return bool(gone >= BOTH_GONE and np.abs(first + share * way - colour).max() < MIXED and 0 < share < 1)

@@ -116,7 +116,8 @@ class _WindowedCNN(torch.autograd.Function):
         unit = of_base.new_ones(1)
         factor = ctx.layers[-1].weight
         if factor.dtype is STORED:
-            unit = 16 * torch.maximum(of_base.abs().amax(), of_values.abs().amax()).clamp(min=1e-30).view(1)
+            largest = torch.maximum(of_base.abs().amax(), of_values.abs().amax())
+            unit = kernels.SPARE.value * largest.clamp(min=1e-30).view(1)
             fill = (0, 0, 0, 0, 0, len(factor) - of_base.shape[1])
             of_base, of_values = (F.pad(each / unit, fill).to(STORED) for each in (of_base, of_values))
         for index in range(len(ctx.layers) - 1, -1, -1):
