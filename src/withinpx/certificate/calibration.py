@@ -10,10 +10,7 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import pixel_centres, weighted_positions
-
-DARKER, LIGHTER = 0.4, 0.6  # of the light behind: below the first no shadow, above the second a full one
-SAME_HUE = 0.04  # of full contrast: what a shadow's colours may be off
-LITTLE = 0.25  # of an object's area: if less is left without its shadow, it was none
+from withinpx.shadow import DARKER, LIGHTER, LITTLE, SAME_HUE
 
 
 @torch.no_grad()

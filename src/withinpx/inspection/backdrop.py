@@ -13,6 +13,7 @@ Levels = NDArray[np.uint8]  # the same, from 0 to 255
 LEVEL = 1 / 255  # of an eight-bit picture
 SMALLEST_NOISE = 1.5 * LEVEL  # rounding and compression alone
 NOISE_FACTOR = 5.0  # a pixel this many times its usual difference from the backdrop is something else
+QUIET = 2.12  # what half of a normal noise stays below, in terms of what a quarter does
 UNSURE_SHARE = 0.1  # of the frames: a pixel that differs from its median this often may be covered most of the time
 CLEARLY = 0.5  # a colour seen at one end of the clip is the backdrop's if it is this much nearer to what lies around
 WORD = 8  # pixels that are looked at together
@@ -113,6 +114,11 @@ def difference(images: Pictures, backdrops: Pictures) -> NDArray[np.float32]:
 def usual_difference(images: Pictures, backdrop: NDArray[np.float32]) -> NDArray[np.float32]:
     """What each pixel differs from the backdrop by in half of the frames: noise, where movers pass and do not stay."""
     return np.asarray(np.median(difference(images, backdrop), axis=0))
+
+
+def quiet_difference(images: Pictures, backdrop: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same from the quarter of the frames in which each pixel differs least: where movers pass all the time."""
+    return np.asarray(QUIET * np.quantile(difference(images, backdrop), 0.25, axis=0), np.float32)
 
 
 def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,7 +10,8 @@ from withinpx.data.clip import Clip
 from withinpx.errors import InputError
 from withinpx.inspection.backdrop import LEVEL, NOISE_FACTOR, Backdrop, Pictures, pictures_of, still_backdrop
 from withinpx.inspection.camera import camera_path, is_moving, nearby_backdrop
-from withinpx.inspection.movers import Mover, find_movers, look_distance
+from withinpx.inspection.movers import Mover, find_movers, find_pieces, look_distance
+from withinpx.inspection.picture_set import backdrop_of_set, find_things, is_a_set
 
 RESTLESS = 6 * LEVEL  # a fixed camera's pixels do not usually differ from their median by more than this
 EVERYTHING_MOVES = 0.5  # of the picture
@@ -65,7 +66,12 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
     images = pictures_of(clip.frames)
     backdrop, camera = choose_backdrop(images, background)
     check_background(clip, images, backdrop)
-    movers = find_movers(images, backdrop)
+    pieces = find_pieces(images, backdrop)
+    if backdrop.is_still and is_a_set(pieces):
+        backdrop = backdrop_of_set(images)
+        movers = find_things(images, backdrop)
+    else:
+        movers = find_movers(pieces, backdrop, len(images))
     moving = tuple(mover for mover in movers if mover.travel >= max(2.0, 0.25 * mover.sizes[0]))
     if not moving and not movers:
         raise InputError(f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough.")

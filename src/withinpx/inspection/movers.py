@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,6 @@ SAME_LOOK = 1.0  # looks this far apart (see look_distance) are two things
 STRONG = 0.35  # of its strong contrast: where a thing is fainter than this, it may be two that touch,
 PART = 0.25  # if each of them is this much of both
 THIN = 0.12  # of the root of its area: what is thinner than twice this is no part of a thing's body
-SWITCHES = 5  # two that never meet and take turns this often are one thing, seen at several sizes
-SAME_COLOUR = 0.125  # of full contrast: what their colours may then differ by
-BOTH_GONE = (
-    0.8  # of its frames: if two others are missing so often where a third is seen, that is both of them, touching
-)
-MIXED = 0.08  # of full contrast: how far its colour may then lie from a mixture of theirs
 REACH = 3.0  # radii that a thing may move from one frame to the next and be followed
 
 
@@ -88,19 +81,20 @@ class Mover:
         return np.append(colour, np.log(np.median([blob.area for blob in self.blobs])))
 
 
-def find_movers(images: Pictures, backdrop: Backdrop, chosen: NDArray[np.intp] | None = None) -> list[Mover]:
-    """All movers, the most prominent first."""
-    frames = np.arange(len(images)) if chosen is None else chosen
+def find_pieces(images: Pictures, backdrop: Backdrop) -> list[Mover]:
+    """Things as far as they can be followed from frame to frame."""
     blobs = [
         found
-        for frame in frames
-        for found in blobs_of(images[frame], backdrop.of(np.array([frame]))[0], backdrop, int(frame))
+        for frame, image in enumerate(images)
+        for found in blobs_of(image, backdrop.of(np.array([frame]))[0], backdrop, frame)
     ]
-    pieces = [Mover(tuple(piece)) for piece in _pieces(blobs)]
-    movers = _joined(pieces)
+    return [Mover(tuple(piece)) for piece in _pieces(blobs)]
+
+
+def find_movers(pieces: list[Mover], backdrop: Backdrop, frames: int) -> list[Mover]:
+    """All movers of so many frames, the most prominent first."""
     often = OFTEN if backdrop.is_still else OFTEN_WHEN_MOVING
-    lasting = _taking_turns(_lasting(movers, often * len(frames)))
-    return sorted(_single(lasting), key=lambda mover: -mover.weight)
+    return sorted(_lasting(_joined(pieces), often * frames), key=lambda mover: -mover.weight)
 
 
 def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: Backdrop, frame: int) -> list[Blob]:
@@ -108,27 +102,34 @@ def blobs_of(image: NDArray[np.float32], behind: NDArray[np.float32], backdrop: 
     changed = backdrop.changed(image[None], behind[None])[0]
     distance = difference(image[None], behind[None])[0]
     labels = _parted(_connected(changed), distance)
-    blobs = []
-    for label, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
-        inside = labels[rows, columns] == label
-        area = int(inside.sum())
-        if area < SMALLEST_AREA:
-            continue
-        weight = distance[rows, columns] * inside
-        solid = inside & (distance[rows, columns] >= 0.5 * np.quantile(distance[rows, columns][inside], 0.9))
-        y, x = ndimage.center_of_mass(inside)
-        blobs.append(
-            Blob(
-                frame,
-                (columns.start + x + 0.5, rows.start + y + 0.5),
-                (columns.start, rows.start, columns.stop, rows.stop),
-                area,
-                image[rows, columns][solid].mean(axis=0).astype(np.float64),
-                float(weight.sum() / area),
-                _body_size(inside),
-            )
-        )
-    return blobs
+    found = [
+        blob_at(image, distance, labels == label, box, frame)
+        for label, box in enumerate(ndimage.find_objects(labels), start=1)
+    ]
+    return [blob for blob in found if blob.area >= SMALLEST_AREA]
+
+
+def blob_at(
+    image: NDArray[np.float32],
+    distance: NDArray[np.float32],
+    mask: NDArray[np.bool_],
+    box: tuple[slice, slice],
+    frame: int,
+) -> Blob:
+    """What a mask (height, width) shows within a box of rows and columns; ``distance`` is that from the backdrop."""
+    (rows, columns), inside, away = box, mask[box], distance[box]
+    area = int(inside.sum())
+    solid = inside & (away >= 0.5 * np.quantile(away[inside], 0.9))
+    y, x = ndimage.center_of_mass(inside)
+    return Blob(
+        frame,
+        (columns.start + x + 0.5, rows.start + y + 0.5),
+        (columns.start, rows.start, columns.stop, rows.stop),
+        area,
+        image[box][solid].mean(axis=0).astype(np.float64),
+        float((away * inside).sum() / area),
+        _body_size(inside),
+    )
 
 
 def _connected(changed: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -236,35 +237,3 @@ def _lasting(movers: list[Mover], frames: float) -> list[Mover]:
     often = [mover for mover in movers if len(mover.blobs) >= max(2, frames)]
     most = max((mover.weight for mover in often), default=0.0)
     return [mover for mover in often if mover.weight >= 0.02 * most]
-
-
-def _taking_turns(movers: list[Mover]) -> list[Mover]:
-    """In a set of pictures nothing is followed: what has one colour, near and far, is one thing if it never meets."""
-    movers = list(movers)
-    for one, other in combinations(range(len(movers)), 2):
-        if _take_turns(movers[one], movers[other]):
-            both = Mover(tuple(sorted(movers[one].blobs + movers[other].blobs, key=lambda blob: blob.frame)))
-            return _taking_turns([both, *(mover for k, mover in enumerate(movers) if k not in (one, other))])
-    return movers
-
-
-def _take_turns(one: Mover, other: Mover) -> bool:
-    if set(one.frames) & set(other.frames) or np.abs(one.look - other.look)[:-1].max() > SAME_COLOUR:
-        return False
-    whose = np.isin(sorted(one.frames + other.frames), one.frames)
-    return int((whose[1:] != whose[:-1]).sum()) >= SWITCHES
-
-
-def _single(movers: list[Mover]) -> list[Mover]:
-    """Without those that are two others, seen as one where they touch."""
-    return [mover for mover in movers if not any(_is_both(mover, *two) for two in combinations(movers, 2))]
-
-
-def _is_both(mover: Mover, one: Mover, other: Mover) -> bool:
-    """Is it seen where both are missing, and is its colour a mixture of theirs?"""
-    if mover is one or mover is other or len(mover.blobs) > min(len(one.blobs), len(other.blobs)):
-        return False
-    gone = np.mean([frame not in one.frames and frame not in other.frames for frame in mover.frames])
-    colour, first, way = mover.look[:-1], one.look[:-1], (other.look - one.look)[:-1]
-    share = float(np.clip((colour - first) @ way / max(way @ way, 1e-12), 0, 1))
-    return bool(gone >= BOTH_GONE and np.abs(first + share * way - colour).max() < MIXED and 0 < share < 1)
