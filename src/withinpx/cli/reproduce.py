@@ -2,30 +2,32 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from tyro.conf import Positional, arg
 
 from withinpx.cli.common import Device, EngineName, RecipeName, print_json, tell
 from withinpx.errors import InputError
 
+Curves = Literal["fig3", "fig7"]
+Squares = Literal["fig4", "fig4a", "fig4b", "fig4c", "fig4d", "central"]
+Rendered = Literal["fig5", "fig5a", "fig5b", "fig5c", "fig5d", "fig6", "table1", "fig9", "fig9b", "fig9c"]
+Clips = Literal["traffic", "minipool", "generated"]
+
 
 @dataclass(frozen=True)
 class ReproduceCommand:
     """A figure or an experiment of the paper."""
 
-    what: Positional[
-        Literal[
-            "fig3", "fig4", "fig4a", "fig4b", "fig4c", "fig4d", "fig7", "central", "traffic", "minipool", "generated"
-        ]
-    ]
+    what: Positional[Literal[Curves, Squares, Rendered, Clips]]
     """fig3, fig7: the theory's curves. fig4: 1,560 trainings on squares against them, or one of its four panels.
-    central: training at the paper's two central settings, seed by seed. traffic, minipool: appendix E on a clip of
-    your own (--clip, --truth). generated: clips made by withinpx, seed by seed."""
+    central: training at the paper's two central settings, seed by seed. fig5, fig6, fig9, table1: rendered scenes
+    (--data, --baselines). traffic, minipool: appendix E on a clip of your own (--clip, --truth). generated: clips made
+    by withinpx, seed by seed."""
     out: Path = Path("reproduced")
     """Folder for figures and tables; what it holds of an experiment already is not run again."""
     seeds: int = 20
-    """Seeds per setting (fig4, central, generated)."""
+    """Seeds per setting (fig4, central, rendered scenes, generated)."""
     clip: Path | None = None
     """A video or folder of images (traffic, minipool)."""
     truth: Path | None = None
@@ -33,7 +35,11 @@ class ReproduceCommand:
     truth_origin: Literal["corner", "centre"] = "corner"
     """Where the truth has (0, 0): at the corner or at the centre of the first pixel (traffic, minipool)."""
     recipe: RecipeName = "warm"
-    """How to train (central)."""
+    """How to train (central, rendered scenes): the paper's way, or ours, which begins at what moves."""
+    data: Path | None = None
+    """The folder that `withinpx data clevr --name all` filled (rendered scenes)."""
+    baselines: Path | None = None
+    """Other detectors' METHOD/DATASET/errors.csv, as `withinpx baseline` writes them (rendered scenes)."""
     epochs: int | None = None
     """Epochs per run, if not the recipe's (central) or the paper's (fig4)."""
     device: Device = "auto"
@@ -47,15 +53,15 @@ class ReproduceCommand:
     at_once: int | None = None
     """Seeds per job; all of a setting when not given (fig4)."""
     engine: EngineName = "local"
-    """Train on this machine, or all over a Ray cluster (fig4)."""
+    """Train on this machine, or all over a Ray cluster (fig4, rendered scenes)."""
     address: str | None = None
-    """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4)."""
+    """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4, rendered scenes)."""
     full: bool = False
     """Every run to its last epoch, and what it was when it would have stopped (fig4)."""
     values: tuple[float, ...] = ()
     """These places on the horizontal axis alone (fig4a to fig4d)."""
     from_: Annotated[Path | None, arg(name="from")] = None
-    """Draw the runs of this folder into --out, and train nothing (fig4)."""
+    """Draw the runs of this folder into --out, and train nothing (fig4, rendered scenes)."""
 
     def run(self) -> None:
         """Make it."""
@@ -68,6 +74,10 @@ class ReproduceCommand:
             from withinpx.cli.fig4 import reproduce_fig4  # noqa: PLC0415
 
             return reproduce_fig4(self)
+        if self.what in get_args(Rendered):
+            from withinpx.cli.clevr import reproduce_clevr  # noqa: PLC0415
+
+            return reproduce_clevr(self)
         if self.what in ("traffic", "minipool"):
             return self._video()
         if self.what == "generated":

@@ -1,24 +1,20 @@
 """Figure 4 as a folder: runs.csv, about.json, the summary and the figures."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from withinpx import __version__
-from withinpx.engines.job import Engine, Job, JobWatcher
+from withinpx.engines.job import Engine
 from withinpx.engines.progress import job_progress
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import COLUMNS, KEY, Experiment, Train, copy_shared, jobs, missing, so_far
 from withinpx.experiments.fig4_summary import Summary, moved_after, summarise, write_summary
-from withinpx.experiments.sweep import run_sweep
+from withinpx.experiments.sweep import Diary, about_runs, in_words, note_runs, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.files import alone_in, read_json, write_json
+from withinpx.files import alone_in
 
 TABLE = "runs.csv"
-ABOUT = "about.json"
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str
         copy_shared(table, asked.experiments)
         left = missing(table, asked.experiments, range(asked.seeds))
         work = jobs(left, train, asked.epochs, asked.device, asked.at_once)
-        diary = _Diary(folder, about, command, engine)
+        diary = Diary(folder, about, command, engine)
         with job_progress(lambda: so_far(table)) as bar:
             run_sweep(work, table, engine, diary, bar)
         copy_shared(table, asked.experiments)
@@ -62,22 +58,13 @@ def summarise_folder(source: Path, table: RunTable, folder: Path) -> list[Summar
     """Write the summary of the runs in ``source`` into a folder."""
     summaries = summarise(table)
     after = moved_after(table)
-    write_summary(folder, summaries, [_line(each) for each in _about(source)["sweeps"]] + ([after] if after else []))
+    write_summary(folder, summaries, in_words(source) + ([after] if after else []))
     return summaries
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    """How the runs in this folder were made."""
-    path = folder / ABOUT
-    about = read_json(path) if path.exists() else {"epochs": None, "sweeps": []}
-    if not isinstance(about, dict) or not {"epochs", "sweeps"} <= set(about):
-        raise InputError(f"{path} does not say how the runs beside it were made: move it away.")
-    return about
 
 
 def _begin(folder: Path, asked: Asked) -> dict[str, Any]:
     """Runs of other lengths, or trained another way, do not go into one table."""
-    about = _about(folder)
+    about = {"epochs": None, **about_runs(folder)}
     if about["epochs"] not in (None, asked.epochs):
         raise InputError(
             f"The runs in {folder} are of {about['epochs']} epochs and {asked.epochs} are asked for: choose another "
@@ -86,34 +73,5 @@ def _begin(folder: Path, asked: Asked) -> dict[str, Any]:
     if about.get("way", asked.way) != asked.way:
         raise InputError(f"The runs in {folder} were trained another way, {about['way']}: choose another folder.")
     about |= {"epochs": asked.epochs, "way": asked.way}
-    write_json(folder / ABOUT, about)
+    note_runs(folder, about)
     return about
-
-
-class _Diary(JobWatcher):
-    """Writes down what was run where, job by job: a sweep may be stopped at any moment."""
-
-    def __init__(self, folder: Path, about: dict[str, Any], command: str, engine: Engine) -> None:
-        self._folder, self._about, self._command, self._engine = folder, about, command, engine
-        self._started, self._runs = time.monotonic(), 0
-
-    def finished(self, job: Job) -> None:
-        """One more job is done."""
-        self._runs += job.runs
-        note = {
-            "command": self._command,
-            "version": __version__,
-            "machine": self._engine.describe(),
-            "date": datetime.now(UTC).date().isoformat(),
-            "runs": self._runs,
-            "seconds": round(time.monotonic() - self._started),
-        }
-        write_json(self._folder / ABOUT, {**self._about, "sweeps": [*self._about["sweeps"], note]})
-
-
-def _line(note: dict[str, Any]) -> str:
-    hours = note["seconds"] / 3600
-    return (
-        f"`{note['command']}`: {note['runs']} runs in {hours:.2f} h, withinpx {note['version']}, {note['machine']}, "
-        f"{note['date']}"
-    )

@@ -59,7 +59,7 @@ def draw_summary(
         _draw_over_time(across, tracks, 0)
         _draw_over_time(down, tracks, 1)
         across.tick_params(labelbottom=False)
-        _add_legend(across)
+        _add_legend(across, tracks)
         _draw_thumbnails(lower, tracks, drawn_objects)
         drawing = BytesIO()
         figure.savefig(drawing, format="png")
@@ -95,8 +95,9 @@ def _draw_ways(axes: Axes, background: Pixels, tracks: Tracks, selection: Select
     for each in range(tracks.objects):
         x, y = tracks.positions[:, each].T
         for chosen, line in _lines(tracks, each):
-            axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), color="white", lw=3.0, alpha=0.7)
-            axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), line, color=colour_of(each), lw=1.6)
+            if not tracks.is_a_set:
+                axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), color="white", lw=3.0, alpha=0.7)
+            axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), line, color=colour_of(each), lw=1.6, ms=4)
         here = np.flatnonzero(tracks.present[:, each])
         if len(here):
             _draw_ends(axes, each, x[here[[0, -1]]], y[here[[0, -1]]])
@@ -115,10 +116,15 @@ def _draw_ends(axes: Axes, each: int, x: NDArray[np.float64], y: NDArray[np.floa
 
 
 def _lines(tracks: Tracks, each: int) -> list[tuple[NDArray[np.bool_], str]]:
-    """Which frames to draw solid (certified) and which dotted (refused), joined where one follows the other."""
+    """Which frames to draw solid (certified) and which dotted (refused), joined where one follows the other.
+
+    Pictures in no order have no ways: a dot is a certified position, a cross a refused one.
+    """
     present = tracks.present[:, each]
     certified = present & tracks.certified[:, each]
     refused = present & ~certified
+    if tracks.is_a_set:
+        return [(certified, "."), (refused, "x")]
     beside = np.zeros_like(refused)
     beside[1:] |= refused[:-1]
     beside[:-1] |= refused[1:]
@@ -131,21 +137,29 @@ def _draw_over_time(axes: Axes, tracks: Tracks, axis: int) -> None:
         colour, place = colour_of(each), tracks.positions[:, each, axis]
         chosen = tracks.present[:, each] & tracks.certified[:, each] & np.isfinite(tracks.bound_px[:, each])
         z, bound = tracks.raw[:, each, axis], tracks.bound_px[:, each]
-        axes.fill_between(tracks.times_s, z - bound, z + bound, where=chosen, color=colour, alpha=0.2, lw=0)
+        if tracks.is_a_set:
+            axes.errorbar(
+                tracks.times_s[chosen], z[chosen], bound[chosen], fmt="none", ecolor=colour, alpha=0.2, lw=1.5
+            )
+        else:
+            axes.fill_between(tracks.times_s, z - bound, z + bound, where=chosen, color=colour, alpha=0.2, lw=0)
         for shown, line in _lines(tracks, each):
-            axes.plot(tracks.times_s, np.where(shown, place, np.nan), line, color=colour, lw=1.3)
+            axes.plot(tracks.times_s, np.where(shown, place, np.nan), line, color=colour, lw=1.3, ms=4)
     axes.set_ylabel(("x (px)", "y (px)")[axis])
     axes.margins(x=0.01)
     if axis == 1:
         axes.invert_yaxis()  # as in the picture
-        axes.set_xlabel("time (s)")
+        axes.set_xlabel("picture" if tracks.is_a_set else "time (s)")
 
 
-def _add_legend(axes: Axes) -> None:
+def _add_legend(axes: Axes, tracks: Tracks) -> None:
+    looks: list[dict[str, Any]] = [{"lw": 1.3}, {"lw": 1.3, "ls": ":"}]
+    if tracks.is_a_set:
+        looks = [{"lw": 0, "marker": "."}, {"lw": 0, "marker": "x", "ms": 4}]
     handles: list[Any] = [
-        Line2D([], [], color="0.3", lw=1.3, label="position"),
+        Line2D([], [], color="0.3", label="position", **looks[0]),
         matplotlib.patches.Patch(color="0.3", alpha=0.25, lw=0, label="z ± bound"),
-        Line2D([], [], color="0.3", lw=1.3, ls=":", label="refused"),
+        Line2D([], [], color="0.3", label="refused", **looks[1]),
     ]
     axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderpad=0, fontsize=8)
 

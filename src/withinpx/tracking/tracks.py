@@ -22,6 +22,9 @@ COLUMNS = (
 )
 
 
+LEAP = 2.0  # of its own size: a thing that moves farther from one frame to the next is not seen to move
+
+
 @dataclass(frozen=True)
 class Tracks:
     """Where every object is in every frame, and how far off that can be. Pixels are the recording's own."""
@@ -66,6 +69,14 @@ class Tracks:
     def objects(self) -> int:
         """How many."""
         return int(self.present.shape[1])
+
+    @property
+    def is_a_set(self) -> bool:
+        """Do the objects leap from frame to frame, as in pictures in no order?"""
+        steps = np.abs(np.diff(self.positions, axis=0)).max(axis=-1)
+        known = self.present[1:] & self.present[:-1]
+        sizes = self.sizes.max(axis=-1)[1:]
+        return bool(known.any() and np.median(steps[known] / sizes[known].clip(min=1e-9)) > LEAP)
 
     @property
     def boxes(self) -> NDArray[np.float64]:
