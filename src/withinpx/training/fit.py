@@ -69,7 +69,7 @@ def fit(
     """
     model, images = placed(model, images, settings.device)
     behind = None if behind is None else behind.to(settings.device)
-    engine = choose_engine(model, images, settings.dense, behind)
+    engine = fast_engine(choose_engine(model, images, settings.dense, behind), settings)
     centres = None
     if recipe.warm_start_steps:
         if model.config.objects > 1:
@@ -116,6 +116,15 @@ def learn(
             break
     settle_batch_norm([engine], count, recipe.batch_size, device)
     return model.eval()
+
+
+def fast_engine(engine: Engine, settings: FitSettings) -> Engine:
+    """The engine for a GPU, if it is asked for and there is one."""
+    if not settings.fast or settings.device.type != "cuda":
+        return engine
+    from withinpx.training.gpu import for_gpu  # noqa: PLC0415  (triton comes with torch for CUDA only)
+
+    return for_gpu(engine)
 
 
 def placed(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Autoencoder, Tensor]:

@@ -8,7 +8,8 @@ from withinpx.model.field import masked
 from withinpx.model.softargmax import softargmax
 from withinpx.model.sparse import first_reach, gaussian_reach
 from withinpx.model.windowed import Corners, decoder_input, spread, windowed_cnn
-from withinpx.training.engine import Engine, SparseEngine, compared, unlike
+from withinpx.training.engine import DenseEngine, Engine, SparseEngine, compared, unlike
+from withinpx.training.half import HalfEngine
 
 
 class GpuEngine(SparseEngine):
@@ -48,7 +49,9 @@ class GpuEngine(SparseEngine):
 
 
 def for_gpu(engine: Engine) -> Engine:
-    """The same engine with kernels by hand, if it can have them."""
+    """The same engine with kernels by hand, if it can have them, or in half precision, if it is dense."""
+    if isinstance(engine, DenseEngine) and engine.model.config.background is not BackgroundMode.NEARBY:
+        return HalfEngine(engine.model, engine.images, engine.tolerance)
     if not isinstance(engine, SparseEngine):
         return engine
     config, scene = engine.model.config, engine.scene

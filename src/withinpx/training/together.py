@@ -12,7 +12,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.discover import aimed, look_step, moving_centres
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
-from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, placed, settle_batch_norm
+from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, fast_engine, placed, settle_batch_norm
 from withinpx.training.learned import Learned
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
@@ -103,11 +103,7 @@ def engines_for(
         engines += [SparseEngine(model, engine.scene, engine.tolerance) for model in others]
     else:
         engines += [choose_engine(model, images, dense=True) for model in others]
-    if not settings.fast or settings.device.type != "cuda":
-        return engines
-    from withinpx.training.gpu import for_gpu  # noqa: PLC0415  (triton comes with torch for CUDA only)
-
-    return [for_gpu(each) for each in engines]
+    return [fast_engine(each, settings) for each in engines]
 
 
 def look_there_together(
