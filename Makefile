@@ -21,6 +21,7 @@ bench: $(READY)  ## ratios measured in one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/detection.py
+	$(BIN)/python benchmarks/many_seeds.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -72,6 +72,9 @@ class ManySeeds:
 
     def run(self) -> None:
         """Print one line per setting."""
+        if not torch.cuda.is_available():
+            print("twenty seeds at once: this is measured on a CUDA device, and there is none here")
+            return
         device = torch.device(self.device)
         print("encoder RF, decoder RF, object | dense eager, ms | sparse alone, ms | together, ms per seed | ", end="")
         print("by hand, ms per seed | dense / by hand | peak MB dense, sparse | ", end="")
