@@ -43,6 +43,14 @@ def test_what_was_finished_is_kept_when_a_job_is_refused(tmp_path: Path) -> None
     assert names_in(tmp_path) == [(name, seed) for name in "ab" for seed in "01"]
 
 
+def test_several_workers_do_every_job_once_and_keep_what_was_finished_when_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such thing"):
+        run_sweep([Job("x", refused, ("no such thing",)), *JOBS], table_in(tmp_path), LocalEngine(workers=2))
+    assert names_in(tmp_path) == [(name, seed) for name in "abc" for seed in "01"]
+    with pytest.raises(InputError, match="give one at least"):
+        LocalEngine(workers=0)
+
+
 def test_a_run_that_comes_twice_keeps_its_first_row(tmp_path: Path) -> None:
     table = RunTable(tmp_path / "runs.csv", KEY)
     table.add({"name": "a", "seed": 0, "error": 1.5})

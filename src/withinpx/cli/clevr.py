@@ -46,7 +46,7 @@ def _sweep(command: "ReproduceCommand", data: Path) -> None:
 
     recipe: RecipeName = "paper" if command.recipe == "paper" else "ours"
     asked = Asked(data, ASKED[command.what], recipe, command.seeds, command.device)
-    engine = engine_named(command.engine, command.address, command.device)
+    engine = engine_named(command.engine, command.address, command.device, command.workers)
     options = f"--recipe {command.recipe} --seeds {asked.seeds} --device {asked.device} --engine {command.engine}"
     typed = f"withinpx reproduce {command.what} --data {data} {options} --out {command.out}"
     sweep(command.out, asked, train_and_measure, engine, typed)

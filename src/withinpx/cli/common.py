@@ -42,14 +42,14 @@ def tell_losses(lost: tuple[str, ...], clip: Path) -> None:
         tell(f"{clip}: {stretch}")
 
 
-def engine_named(name: EngineName, address: str | None, device: Device) -> "Engine":
+def engine_named(name: EngineName, address: str | None, device: Device, workers: int = 1) -> "Engine":
     """This machine, or a Ray cluster; there a GPU for each job, if it has any and may use it."""
     if name == "local":
         if address is not None:
             raise InputError("An address is that of a Ray cluster: give --engine ray as well.")
         from withinpx.engines.local import LocalEngine  # noqa: PLC0415
 
-        return LocalEngine()
+        return LocalEngine(workers)
     from withinpx.engines.ray_cluster import RayEngine  # noqa: PLC0415
 
     return RayEngine(address, gpu=device in ("auto", "cuda"))

@@ -39,7 +39,7 @@ def _sweep(command: "ReproduceCommand") -> None:
         at_once=command.at_once,
         way="quick" if command.quick else "to the last epoch" if command.full else "until learned",
     )
-    engine = engine_named(command.engine, command.address, command.device)
+    engine = engine_named(command.engine, command.address, command.device, command.workers)
     ways = {
         "until learned": fig4_runs.train_setting,
         "to the last epoch": fig4_runs.train_setting_fully,

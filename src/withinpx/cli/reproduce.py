@@ -54,6 +54,8 @@ class ReproduceCommand:
     """Seeds per job; all of a setting when not given (fig4)."""
     engine: EngineName = "local"
     """Train on this machine, or all over a Ray cluster (fig4, rendered scenes)."""
+    workers: int = 1
+    """Jobs at once on this machine, in processes of their own (fig4, rendered scenes)."""
     address: str | None = None
     """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4, rendered scenes)."""
     full: bool = False
