@@ -8,7 +8,7 @@ from withinpx.certificate.calibration import middle_and_box, soft_mask, strength
 from withinpx.data.stage import Ground
 
 WIDTH, HEIGHT, RADIUS = 60, 48, 7.0
-RED, BLUE = (0.8, 0.2, 0.2), (0.2, 0.3, 0.7)
+RED, BLUE, GREY = (0.8, 0.2, 0.2), (0.2, 0.3, 0.7), (0.9, 0.9, 0.9)
 FINE = 8  # samples per pixel and axis
 
 
@@ -48,9 +48,9 @@ def plain(picture: Tensor, behind: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("x", "y"), [(27.0, 23.0), (27.3, 23.6), (26.5, 24.25)])
-@pytest.mark.parametrize("light", [0.65, 0.7])
+@pytest.mark.parametrize("light", [0.45, 0.65, 0.7])
 @pytest.mark.parametrize("colour", [RED, BLUE])
-def test_a_shadow_does_not_move_the_middle(
+def test_a_coloured_thing_s_shadow_does_not_move_its_middle(
     ground: Tensor, x: float, y: float, light: float, colour: tuple[float, ...]
 ) -> None:
     picture = with_its_shadow(ground, x, y, colour, light)
@@ -71,10 +71,12 @@ def test_a_thing_that_is_only_darker_than_the_ground_is_not_taken_for_a_shadow(g
     assert off(strength_of_body(picture, ground), 27.3, 23.6) < 0.2
 
 
-@pytest.mark.parametrize("light", [0.05, 0.3])
-def test_what_is_darker_than_a_shadow_can_be_is_a_thing(ground: Tensor, light: float) -> None:
+@pytest.mark.parametrize(("light", "beside"), [(0.05, RED), (0.3, GREY)])
+def test_what_is_darker_than_a_shadow_can_be_is_a_thing(
+    ground: Tensor, light: float, beside: tuple[float, ...]
+) -> None:
     dark = darker(ground, disc(20, 24), light)
-    both = painted(dark, disc(40, 24), RED)  # so that neither is all there is
+    both = painted(dark, disc(40, 24), beside)  # so that neither is all there is
     inside = disc(20, 24) == 1
     assert strength_of_body(both, ground)[inside].equal(plain(both, ground)[inside])
 

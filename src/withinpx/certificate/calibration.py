@@ -10,7 +10,7 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.softargmax import pixel_centres, weighted_positions
-from withinpx.shadow import DARKER, LIGHTER, LITTLE, SAME_HUE
+from withinpx.shadow import COLOURED, DARKER, DEEPER, GREY, LIGHTER, LITTLE, SAME_HUE
 
 
 @torch.no_grad()
@@ -61,13 +61,15 @@ def shift_between(positions: Float[Tensor, "b n 2"], drawn: Float[Tensor, "b n h
 def strength_of_body(picture: Float[Tensor, "*b c h w"], behind: Float[Tensor, "*b c h w"]) -> Float[Tensor, "*b h w"]:
     """How strongly each pixel differs from what lies behind; nothing where it only lies in the object's shadow.
 
-    A shadow is what lies behind, darker: the same hue, and not as dark as a thing may be. Where nearly all would be
-    shadow, the object itself is of that kind, and everything counts.
+    A shadow is what lies behind, darker (shadow.py). Where nearly all would be shadow, the object itself is of that
+    kind, and everything counts.
     """
     all_of_it = (picture - behind).abs().amax(dim=-3)
     light = (picture * behind).sum(dim=-3) / (behind**2).sum(dim=-3).clamp(min=1e-4)
     off = (picture - light.unsqueeze(-3) * behind).abs().amax(dim=-3)
-    dim = ((light - DARKER) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
+    hue = (off * all_of_it).sum(dim=(-2, -1), keepdim=True) / all_of_it.sum(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
+    darkest = DARKER - DEEPER * ((hue - GREY) / (COLOURED - GREY)).clamp(0, 1)
+    dim = ((light - darkest) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
     body = all_of_it * (1 - dim * (2 - off / SAME_HUE).clamp(0, 1))
     mask = soft_mask(all_of_it)
     left = (mask * body / all_of_it.clamp(min=1e-12)).sum(dim=(-2, -1), keepdim=True)

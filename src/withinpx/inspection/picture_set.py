@@ -93,8 +93,8 @@ def bodies_of(image: NDArray[np.float32], backdrop: Backdrop, frame: int) -> lis
     behind = backdrop.pictures[0]
     changed = backdrop.changed(image[None])[0]
     distance = difference(image[None], behind[None])[0]
-    body = changed & ~is_shadow(image, behind)
     whole, things = ndimage.label(changed, structure=np.ones((3, 3)))
+    body = changed & ~is_shadow(image, behind, whole)
     share = ndimage.mean(body, whole, np.arange(things + 1))
     labels, _ = ndimage.label(np.where(share[whole] < LITTLE, changed, body), structure=np.ones((3, 3)))
     blobs = [
