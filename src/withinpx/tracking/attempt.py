@@ -28,10 +28,9 @@ from withinpx.tracking.detector import Detector, frames_of
 from withinpx.tracking.plan import Plan
 from withinpx.tracking.shift import Shift, fitted_shifts
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.engine import SparseEngine
 from withinpx.training.fit import FitSettings, learn
 from withinpx.training.recipe import CLIP
-from withinpx.training.scene import Scene
+from withinpx.training.whole import engine_of_movers
 
 KEEP_OUT = 5  # one frame in this many is kept out of training
 STEPS = 320  # of training
@@ -86,10 +85,10 @@ def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1))
     frames = frames_of(levels_of(images[trained]), backdrop.of(trained), backdrop, settings.device)
-    scene = Scene.of_movers((frames.images / 255).contiguous(), frames.changed, frames.backgrounds.contiguous(), model)
     movers = inspection.movers[: plan.movers]
     present = torch.from_numpy(presence(movers, len(images), plan.network.objects)[trained]).to(settings.device)
-    engine = SparseEngine(model, scene, tolerance=0.1, present=present)
+    shown, behind = (frames.images / 255).contiguous(), frames.backgrounds.contiguous()
+    engine = engine_of_movers(model, shown, frames.changed, behind, present)
     centres = torch.from_numpy(known_centres(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
     recipe = replace(recipe, epochs=max(1, STEPS // max(1, len(trained) // recipe.batch_size)))
