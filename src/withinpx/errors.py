@@ -5,5 +5,9 @@ class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line; the command line exits with status 2."""
 
 
+class StoppedError(InputError):
+    """Somebody asked a training to stop; its checkpoint lets it go on."""
+
+
 class BrokenTrainingError(InputError):
     """The loss became no number: another seed may do better."""

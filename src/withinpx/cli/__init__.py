@@ -14,6 +14,7 @@ from withinpx.cli.data import DataCommand
 from withinpx.cli.detect import DetectCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.squares import EvaluateCommand, FitCommand
+from withinpx.cli.studio import StudioCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
 from withinpx.errors import InputError
 
@@ -23,6 +24,7 @@ Command = (
     | Annotated[DetectCommand, subcommand("detect")]
     | Annotated[EditCommand, subcommand("edit")]
     | Annotated[ExportCommand, subcommand("export")]
+    | Annotated[StudioCommand, subcommand("studio")]
     | Annotated[BoundCommand, subcommand("bound")]
     | Annotated[DesignCommand, subcommand("design")]
     | Annotated[DataCommand, subcommand("data")]

@@ -34,7 +34,7 @@ def stream_images(folder: Path, frame_rate: float = 1.0, selection: Selection = 
     place = 0
     for number, path in enumerate(paths):
         time_s = number / frame_rate
-        pixels = _read(path)
+        pixels = read_picture(path)
         if size is not None and pixels.shape[:2] != size:
             raise InputError(
                 f"{path.name} is {_words(pixels.shape)} and {paths[0].name} is {_words(size)}: "
@@ -61,7 +61,8 @@ def image_paths(folder: Path) -> list[Path]:
     return sorted(paths, key=_natural_order)
 
 
-def _read(path: Path) -> NDArray[np.uint8]:
+def read_picture(path: Path) -> NDArray[np.uint8]:
+    """One image file (height, width, 1 or 3 colours), upright."""
     try:
         with Image.open(path) as picture:
             upright = ImageOps.exif_transpose(picture)

@@ -48,7 +48,7 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str
             if selection.is_before(time_s):
                 continue
             if selection.keeps(place):
-                pixels = _pixels(decoded)
+                pixels = pixels_of(decoded)
                 if size is not None and pixels.shape != size:
                     raise InputError(
                         f"{path} changes its picture size at {time_s:.3f} s from {size[1]}x{size[0]} to "
@@ -86,7 +86,7 @@ def _time(frame: Any, number: int, stream: Any) -> float:
     return number / rate
 
 
-def _pixels(frame: Any) -> NDArray[np.uint8]:
+def pixels_of(frame: Any) -> NDArray[np.uint8]:
     """Upright, eight bits a colour, one colour where the file has one."""
     if frame.format.name.startswith("gray"):
         deep = frame.to_ndarray(format="gray16le")

@@ -26,6 +26,7 @@ CONTEXT = 30  # frames before and after a chunk, from which a moving camera's ba
 ANOTHER_SCENE = 0.5  # of the picture: a frame that differs from the background by more shows something else
 
 Progress = Callable[[int, str], None]  # frames done, what is going on
+EachChunk = Callable[["Chunk"], None]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,12 @@ def detect(
     progress: Progress | None = None,
     losses: list[str] | None = None,
     encoder: Encoder | None = None,
+    each_chunk: EachChunk | None = None,
 ) -> tuple[Tracks, NDArray[np.str_]]:
-    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample."""
+    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample.
+
+    Who wants to see all of them is given ``each_chunk`` in turn.
+    """
     kept: list[Chunk] = []
     every, done = 1, 0
     with ExitStack() as stack:
@@ -65,6 +70,8 @@ def detect(
             done += len(chunk.frames)
             if progress:
                 progress(done, "looking")
+            if each_chunk:
+                each_chunk(chunk)
     if not done:
         raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
     return joined([chunk.tracks for chunk in kept]), np.concatenate([chunk.reasons for chunk in kept])

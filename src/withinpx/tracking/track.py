@@ -18,7 +18,7 @@ from withinpx.inspection.backdrop import Levels, levels_of
 from withinpx.inspection.inspection import MOST_FRAMES, inspect
 from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
 from withinpx.tracking.body import Recorded
-from withinpx.tracking.detect import detect
+from withinpx.tracking.detect import EachChunk, detect
 from withinpx.tracking.detector import save_clip_detector
 from withinpx.tracking.page import PagePictures, write_page
 from withinpx.tracking.plan import Wishes, make_plan, scaled, working_scale
@@ -61,6 +61,7 @@ def track(
     *,
     resume: bool = False,
     say: Say = lambda _: None,
+    each_chunk: EachChunk | None = None,
 ) -> Tracked:
     """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
     started = time.monotonic()
@@ -88,7 +89,7 @@ def track(
             say(f"seed {seed}: {_verdict(tried)}")
         now = time.monotonic()
         if best is not None and (certified or 2 * now - started - attempt_started > asked.budget_s):
-            return finish(path, out, best, job, overlay=asked.overlay)
+            return finish(path, out, best, job, overlay=asked.overlay, each_chunk=each_chunk)
         seed += 1
 
 
@@ -127,11 +128,13 @@ def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
         raise InputError(f"{out} was started with other settings ({out / ASKED}): resume with the same ones.")
 
 
-def finish(path: Path, out: Path, best: Attempt, job: Job, *, overlay: bool) -> Tracked:
+def finish(
+    path: Path, out: Path, best: Attempt, job: Job, *, overlay: bool, each_chunk: EachChunk | None = None
+) -> Tracked:
     """Write everything."""
     detector = best.detector
     save_clip_detector(out, detector, str(path))
-    tracks, why = detect(detector, path, out, overlay=overlay)
+    tracks, why = detect(detector, path, out, overlay=overlay, each_chunk=each_chunk)
     write_atomically(out / "certificate.txt", detector.certificate.text().encode())
     pictures = thumbnails(best)
     title = f"{Path(detector.certificate.source).name}: {_verdict(best)}"

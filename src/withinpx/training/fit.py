@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from withinpx.errors import BrokenTrainingError, InputError
+from withinpx.errors import BrokenTrainingError, InputError, StoppedError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
@@ -41,6 +41,7 @@ class FitSettings:
     folder: Path | None = None  # for the log and the checkpoints
     checkpoint_every_s: float = 20.0
     watchers: tuple[Watcher, ...] = ()
+    stop: Callable[[], bool] | None = None  # asked after every epoch: yes saves a checkpoint and ends the training
 
     @property
     def precision(self) -> str:
@@ -88,6 +89,8 @@ def learn(
     log = Log(settings.folder, done)
     step = redraw_step(engine, optimiser)
     learned = Learned(engine, count, recipe)
+    for watcher in settings.watchers:
+        watcher.begins(engine, seed)
     if centres is not None and not done:
         look_there(engine, centres, recipe, steps=recipe.warm_start_steps, seed=seed, watchers=settings.watchers)
     saved = time.monotonic()
@@ -109,9 +112,12 @@ def learn(
             watcher.epoch(epoch, recipe)
         if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_checks]:
             restart_the_lost(engine, centres, recipe, seed, settings.watchers)
-        if settings.folder and time.monotonic() - saved > settings.checkpoint_every_s:
+        stopping = settings.stop is not None and settings.stop()
+        if settings.folder and (stopping or time.monotonic() - saved > settings.checkpoint_every_s):
             save_checkpoint(settings.folder, model, optimiser, number)
             saved = time.monotonic()
+        if stopping:
+            raise StoppedError(f"Training was stopped after epoch {number}.")
         if learned.is_over(log.epochs):
             break
     settle_batch_norm([engine], count, recipe.batch_size, device)

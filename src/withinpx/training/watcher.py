@@ -1,11 +1,15 @@
 """Who wants to see a training: a progress bar, TensorBoard, a page."""
 
+from withinpx.training.engine import Engine
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import Recipe
 
 
 class Watcher:
     """Told of everything, does nothing: override what matters to you."""
+
+    def begins(self, engine: Engine, seed: int) -> None:
+        """A training begins or goes on; the engine holds the network that learns and what it learns from."""
 
     def warm_start(self, step: int, recipe: Recipe) -> None:
         """One more step of the warm start is done."""

@@ -1,0 +1,1 @@
+"""The web page: drop a clip, watch it being learned, read its certificate, move its objects."""

@@ -1,0 +1,55 @@
+"""From a command to a page: a socket, a token, and the address that has both in it."""
+
+import secrets
+import socket
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+
+import uvicorn
+
+from withinpx.errors import InputError
+from withinpx.files import alone_in
+from withinpx.studio.app import create_app
+
+GRACE_S = 2  # that open connections have when the server ends: event streams never end by themselves
+BROWSE_AFTER_S = 0.5
+
+
+def serve(home: Path, host: str, port: int, upload_limit: int, *, browse: bool) -> None:
+    """Serve until interrupted; the address is printed once the server listens."""
+    home = home.expanduser().resolve()
+    with alone_in(home):  # before anything is touched: another studio may be at work there
+        pass
+    listening = listen(host, port)
+    token = secrets.token_urlsafe(24)
+    app = create_app(home, token, host=host, upload_limit=upload_limit)
+    address = f"http://{shown(host)}:{listening.getsockname()[1]}/?token={token}"
+    print(f"withinpx studio: open {address}", flush=True)
+    print("Clips and results stay on this machine. Stop with Ctrl+C; a training goes on at the next start.", flush=True)
+    if browse:
+        Timer(BROWSE_AFTER_S, webbrowser.open, [address]).start()
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S, server_header=False)
+    with suppress(KeyboardInterrupt):  # the way to end it
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound, so that no other program can take the port."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise InputError(f"The server cannot listen at {host}, port {port}: {said}. Choose another --port.") from None
+    return listening
+
+
+def shown(host: str) -> str:
+    """The host as an address has it: one of this machine's own names where it listens at all of them."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
