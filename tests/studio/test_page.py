@@ -21,7 +21,8 @@ SCREENS = {
     "bound": "#/bound",
 }
 TOO_WIDE = """() => [...document.querySelectorAll("main *")]
-  .filter((each) => each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".wide, .preview-box, svg, .tabs"))
+  .filter((each) => !each.closest(".wide, .preview-box, .tabs, svg"))
+  .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
   .map((each) => each.outerHTML.slice(0, 80))"""
 READY = {"start": ".demo-picture canvas", "clip": ".bound-number", "bound": ".curves path.strong"}
 

@@ -1,4 +1,4 @@
-"""What moves in a clip, as the page shows it: looked at in a process of its own, once for each choice of options."""
+"""What moves in a clip, as the page shows it: looked at in processes of their own, once for each choice of options."""
 
 import math
 import os
@@ -16,6 +16,7 @@ from withinpx.studio.process import end_with_parent
 from withinpx.studio.runs import INSPECTION, Options, Run, Runs
 
 MOST_PLACES = 40  # of a mover that are told
+AT_ONCE = 2  # clips: a long one must not keep another waiting
 Seen = dict[str, Any]
 
 
@@ -70,7 +71,7 @@ class Looker:
 
 
 def _new_pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
+    return ProcessPoolExecutor(AT_ONCE, get_context("spawn"), end_with_parent)
 
 
 def what_matters(options: Options) -> dict[str, Any]:

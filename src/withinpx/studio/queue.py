@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from contextlib import suppress
 from http import HTTPStatus
 from multiprocessing import get_context
 from threading import Condition, Thread, Timer
@@ -14,6 +15,7 @@ from withinpx.studio.refusal import Refusal
 from withinpx.studio.runs import ACTIVE, OUTCOME, Run, Runs
 
 PATIENCE_S = 15.0  # that a process has to stop by itself
+RETRY_S = 5.0  # after a process could not be started
 
 
 class Queue:
@@ -105,9 +107,15 @@ class Queue:
                     self._changed.wait()
                 if self._closing:
                     return
-                process = self._started(self._waiting.popleft())
+                each = self._waiting.popleft()
+                try:
+                    process = self._started(each)
+                except OSError:  # a full disk, no process to be had: perhaps later
+                    self._waiting.appendleft(each)
+                    self._changed.wait(RETRY_S)
+                    continue
             process.join()
-            with self._changed:
+            with self._changed, suppress(OSError):  # what cannot be noted now, the next server finds out
                 self._ended(process.exitcode)
 
     def _started(self, each: str) -> Any:

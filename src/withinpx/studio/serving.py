@@ -3,7 +3,7 @@
 import secrets
 import socket
 import webbrowser
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
 
@@ -39,9 +39,11 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound, so that no other program can take the port."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
+        with ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            stack.pop_all()  # it stays open
     except (OSError, OverflowError) as error:
         said = getattr(error, "strerror", None) or error
         raise InputError(f"The server cannot listen at {host}, port {port}: {said}. Choose another --port.") from None

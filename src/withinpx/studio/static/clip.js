@@ -20,7 +20,7 @@ const BACKGROUNDS = [
 export async function show(root, { run: first, signal }) {
   let run = first;
   let seen = null;
-  const open = ["ready", "stopped", "failed"].includes(run.state) && !run.demo;
+  const open = !["training", "waiting"].includes(run.state) && !run.demo;
   const looking = errorPlace();
   const asking = errorPlace();
   const starting = errorPlace();
@@ -46,9 +46,9 @@ export async function show(root, { run: first, signal }) {
       h("div", { class: "split-side" },
         h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "What moves"), findings),
         h("section", { class: "card", "aria-labelledby": "plan" },
-          h("h2", { id: "plan" }, "What can be promised"),
+          h("h2", { id: "plan" }, "What would be promised"),
           promise,
-          open ? wishes() : h("p", { class: "soft small" }, run.demo ? "This is the demo, already trained." : "The settings of a run that has begun stay as they are."),
+          open ? wishes() : h("p", { class: "soft small" }, run.demo ? "This is the demo, already trained." : "While it is being trained, its settings stay as they are."),
           asking.element,
           h("div", { class: "buttons" }, open ? startButton() : run.demo ? copyButton() : null),
           starting.element))));
@@ -68,7 +68,9 @@ export async function show(root, { run: first, signal }) {
   }
 
   function startButton() {
-    return action(run.state === "ready" ? "Start" : "Go on", starting, async () => {
+    const label = { ready: "Start", finished: "Train again" }[run.state] ?? "Go on";
+    return action(label, starting, async () => {
+      if (run.state === "finished" && !confirm(`Train ${run.name} again? What is there now is replaced.`)) return;
       await api.start(run.id);
       location.hash = addressOf(run, "training");
     }, { class: "primary", id: "start" });
@@ -155,9 +157,9 @@ function findingsOf(seen) {
 function promiseOf(seen) {
   const { encoder_rf: encoder, decoder_rf: decoder, sigma, support } = seen.network;
   return [
-    h("p", { class: "bound-number" }, boundText(seen.bound_px), h("span", { class: "soft small" }, " at most, across and down")),
+    h("p", { class: "bound-number" }, boundText(seen.bound_px), h("span", { class: "soft small" }, " by the theorem, across and down")),
     h("p", {}, seen.sentence),
-    h("p", { class: "soft small" }, `The network: encoder ${encoder} px, decoder ${decoder} px, Gaussian ${sigma} px`, support ? `, ending at ${Number(support.toFixed(2))} px.` : ".", " It holds where the certificate finds its assumptions met."),
+    h("p", { class: "soft small" }, `The network: encoder ${encoder} px, decoder ${decoder} px, Gaussian ${sigma} px`, support ? `, ending at ${Number(support.toFixed(2))} px.` : ".", " Training may change that a little: the certificate measures the objects as they are drawn, adds what each frame leaves over, and refuses what it cannot prove."),
   ];
 }
 

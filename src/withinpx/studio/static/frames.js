@@ -1,6 +1,7 @@
 // The frames of a clip as pictures, fetched when wanted and a little before.
 
 import * as api from "./api.js";
+import { cropOf, wholeOf } from "./picture.js";
 
 const KEPT = 240; // pictures
 const AHEAD = 8;
@@ -9,6 +10,9 @@ export class Frames {
   constructor(run, signal) {
     this.run = run;
     this.signal = signal;
+    const crop = cropOf(run);
+    this.crop = crop && String(crop) === String(run.options.crop) ? crop : null; // else only the whole picture can be had
+    this.view = this.crop ?? wholeOf(run.clip); // what each picture shows
     this.kept = new Map(); // number -> picture or the promise of one, the oldest first
     signal.addEventListener("abort", () => this.kept.clear());
   }
@@ -21,7 +25,7 @@ export class Frames {
 
   async get(number) {
     if (!this.kept.has(number)) {
-      const coming = api.frame(this.run.id, number, this.run.options.crop, this.signal);
+      const coming = api.frame(this.run.id, number, this.crop, this.signal);
       this.kept.set(number, coming);
       coming.then((picture) => this.kept.set(number, picture), () => this.kept.delete(number));
       while (this.kept.size > KEPT) {

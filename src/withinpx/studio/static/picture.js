@@ -64,4 +64,6 @@ export class Picture {
 }
 
 export const wholeOf = ({ width, height }) => [0, 0, width, height];
-export const viewOf = (run) => run.options.crop ?? wholeOf(run.clip);
+/** The part that the result is about; the options may have been changed since. */
+export const cropOf = (run) => (run.trained ?? run.options).crop;
+export const viewOf = (run) => cropOf(run) ?? wholeOf(run.clip);

@@ -133,11 +133,11 @@ export class Player {
     this.row = Math.min(Math.max(row, 0), tracks.frames.length - 1);
     const shown = this.row;
     const ready = frames.ready(tracks.frames[shown]);
-    if (ready) this.picture.show(ready);
+    if (ready) this.picture.show(ready, frames.view);
     else {
       frames.get(tracks.frames[shown]).then((image) => {
         this.errors.show(null);
-        if (this.row === shown) this.picture.show(image);
+        if (this.row === shown) this.picture.show(image, frames.view);
       }, this.errors.show);
     }
     frames.prepare(tracks.frames.slice(shown + 1));

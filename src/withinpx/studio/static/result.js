@@ -17,6 +17,7 @@ const FILES = [
   ["certificate.html", "Certificate", "one page that needs no other file"],
   ["summary.png", "Summary", "ways, positions over time, what each looks like"],
   ["coco.json", "COCO", "results with masks"],
+  ["coco_images.json", "COCO images", "what goes beside the results"],
   ["mot.txt", "MOTChallenge", "tracks for tracking tools"],
   ["dlc.csv", "DeepLabCut", "tracks for pose tools"],
   ["detector.zip", "Detector", "for other footage of this camera"],

@@ -113,11 +113,10 @@ export async function show(root, { run: first, signal }) {
     };
     next.src = api.previewAddress(run.id, stamp);
     if (!places) return;
-    positions.replaceChildren(`From the left: the frame, what is drawn of it, one heatmap per object. Frame ${frame}: `, ...places.flatMap((place, each) => (place ? [h("span", { class: "place" }, swatch(each), `${each} at ${place[0].toFixed(1)}, ${place[1].toFixed(1)}`)] : [])));
+    positions.replaceChildren(`From the left: the frame, what is drawn of it, one heatmap per object. Positions${frame === undefined ? "" : ` in frame ${frame}`}: `, ...places.flatMap((place, each) => (place ? [h("span", { class: "place" }, swatch(each), `${each} at ${place[0].toFixed(1)}, ${place[1].toFixed(1)}`)] : [])));
   }
 
   fill(run);
-  if (run.state !== "ready") showPreview({ stamp: 0 });
   api.listen(run.id, {
     run: (newer) => {
       lost.show(null);
@@ -147,7 +146,7 @@ function lossChart(epochs) {
   return {
     label: losses.length ? `Reconstruction loss over ${counted(epochs.length, "epoch")}: from ${short(losses[0])} to ${short(losses.at(-1))}` : "Reconstruction loss: no epoch yet",
     x: { label: "epoch", range: [0, of] },
-    y: { label: "loss, logarithmic", log: true, range: [low / 1.25, high * 1.25] },
+    y: { label: "loss, logarithmic", log: true, range: [Math.min(low / 1.25, high / 10), high * 1.25] }, // a decade at least
     lines: seeds.map((seed, each) => {
       const its = epochs.filter((epoch) => epoch.seed === seed);
       return { x: its.map((epoch) => epoch.epoch), y: its.map((epoch) => epoch.loss), kind: each === seeds.length - 1 ? "strong" : "past" };

@@ -27,9 +27,11 @@ export class WorstPlacement {
     const across = Math.max(encoderRf + size - 1, decoderRf / 2 + reach + Math.max(decoderRf / 2, reach, 3)) + 2;
     const down = Math.max(encoderRf, decoderRf, size) + 2;
     const scale = Math.min((width - 16) / across, (TALLEST - ABOVE - BELOW) / down);
-    const height = Math.round(ABOVE + down * scale + BELOW);
+    const stacked = this.cells[0].figure.offsetTop !== this.cells[1].figure.offsetTop;
+    const tall = (px) => Math.round(ABOVE + (px + 2) * scale + BELOW);
     for (const { who, figure, drawing, caption } of this.cells) {
       const limits = found.limiting === who || found.limiting === "both";
+      const height = tall(stacked ? Math.max(who === "encoder" ? encoderRf : decoderRf, size) : down - 2); // beside each other they stand level
       const term = who === "encoder" ? found.encoder_term : found.decoder_term;
       figure.classList.toggle("limits", limits);
       drawing.replaceChildren(new Scene(width, height, scale, who, settings, term).drawing);

@@ -1,0 +1,26 @@
+"""A real training that is short, for a clip that is small; done in the training's own process."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from withinpx.studio.process import Flag
+from withinpx.studio.runs import Run
+
+
+def train_small(folder: Path, run: Run, stop: Flag) -> None:
+    """All that the studio does, in fewer steps and on one thread."""
+    import torch  # noqa: PLC0415  (as the studio does: nobody waits for torch before it is needed)
+
+    from tests.tracked_clip import BATCH, STEPS, WARM_START_STEPS  # noqa: PLC0415
+    from withinpx.studio.worker import work  # noqa: PLC0415
+    from withinpx.tracking import attempt  # noqa: PLC0415
+    from withinpx.training.recipe import CLIP  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    shorter = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempt, "STEPS", STEPS)
+        patch.setattr(attempt, "CLIP", shorter)
+        work(folder, run, stop)

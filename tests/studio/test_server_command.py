@@ -1,0 +1,59 @@
+"""``withinpx studio``: the address it prints, and what it says when it cannot start."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from withinpx.cli import main
+from withinpx.files import alone_in
+from withinpx.studio.serving import listen, shown
+
+
+def test_the_printed_address_opens_the_page_and_an_interrupt_ends_it(home: Path) -> None:
+    command = [sys.executable, "-m", "withinpx", "studio", "--port", "0", "--no-open", "--home", str(home)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603
+        assert process.stdout is not None
+        found = re.search(r"(http://127\.0\.0\.1:\d+)/\?token=(\S{20,})", process.stdout.readline())
+        assert found is not None
+        with httpx.Client(base_url=found[1], timeout=30, transport=httpx.HTTPTransport(retries=5)) as browser:
+            assert browser.get("/").status_code == 401
+            assert browser.get(f"/?token={found[2]}").status_code == 303
+            page = browser.get("/")
+            assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        main(["studio", "--no-open", *arguments])
+    assert left.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_a_sentence(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert f"port {port}" in refusal(capsys, "--port", port, "--home", str(home))
+
+
+def test_two_studios_do_not_share_a_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with alone_in(home):
+        assert "Another process" in refusal(capsys, "--port", "0", "--home", str(home))
+
+
+def test_a_limit_of_nothing_is_none(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "limit" in refusal(capsys, "--upload-limit-mb", "0", "--home", str(home))
+
+
+def test_a_server_of_every_address_is_shown_by_one_that_works() -> None:
+    assert shown("0.0.0.0") == "127.0.0.1"  # noqa: S104
+    assert shown("::1") == "[::1]"
