@@ -96,7 +96,7 @@ def look_at(clip: Path, frames: int, options: Options) -> Seen:
     job = look(Path(clip.name), track_settings(options), said.append)
     inspection, selection, network = job.inspection, job.selection, job.plan.network
     every = _every(frames, len(inspection.images))
-    bound = bound_of(job)
+    bound = job.plan.bound
     low, high = (size / selection.scale for size in inspection.sizes)
     movers = [
         {
@@ -117,7 +117,7 @@ def look_at(clip: Path, frames: int, options: Options) -> Seen:
         "camera_moves": inspection.camera_moves,
         "warnings": [line.removeprefix("warning: ") for line in said if job.plan.why not in line],
         "sentence": f"{len(movers)} {'thing moves' if len(movers) == 1 else 'things move'}, {low:.0f} to {high:.0f} px "
-        f"large. The network made for that promises that no position is more than {bound:.1f} px off.",
+        f"large. A network made for that has a bound of about {bound:.1f} px; what holds is measured after training.",
         "bound_px": round(bound, 2),
         "network": {
             "encoder_rf": network.encoder_rf,
@@ -127,20 +127,6 @@ def look_at(clip: Path, frames: int, options: Options) -> Seen:
             "scale": selection.scale,
         },
     }
-
-
-def bound_of(job: Any) -> float:
-    """What the theorem will promise for the sizes seen, px of the recording: as the certificate reckons it."""
-    from withinpx.certificate.assumptions import GATE_PX  # noqa: PLC0415
-    from withinpx.theory import CompactSupport, SizeRange  # noqa: PLC0415
-    from withinpx.theory.bound import theorem  # noqa: PLC0415
-
-    network, followed = job.plan.network, job.inspection.movers[: job.plan.movers]
-    sizes = SizeRange(min(each.sizes[0] for each in followed), max(each.sizes[1] for each in followed))
-    rendering = CompactSupport(network.support)
-    return theorem(network.encoder_rf + GATE_PX, network.decoder_rf, sizes, rendering).bound / float(
-        job.selection.scale
-    )
 
 
 def _every(frames: int, looked_at: int) -> int:

@@ -23,7 +23,12 @@ class NetworkDesign:
     support: float  # the rendering is exactly zero beyond this radius, so the bound is deterministic
     sizes: SizeRange
     bound: Bound  # over the whole range of sizes
-    why: str
+    made_so: str  # what was chosen, and why
+
+    @property
+    def why(self) -> str:
+        """The same with what comes of it."""
+        return f"{self.made_so}, so no position is ever more than {self.bound.bound:g} px off."
 
     @property
     def encoder_filters(self) -> tuple[int, ...]:
@@ -88,16 +93,16 @@ def odd_at_least(size: float) -> int:
 def _network(encoder_rf: int, decoder_rf: int, sigma: float, sizes: SizeRange) -> NetworkDesign:
     support = SUPPORT_SIGMAS * sigma
     bound = error_bound(encoder_rf, decoder_rf, sizes, CompactSupport(support))
-    return NetworkDesign(encoder_rf, decoder_rf, sigma, support, sizes, bound, why="")
+    return NetworkDesign(encoder_rf, decoder_rf, sigma, support, sizes, bound, made_so="")
 
 
 def _explained(network: NetworkDesign, encoder_reason: str) -> NetworkDesign:
-    why = (
+    made_so = (
         f"For objects of {_words(network.sizes)} the decoder is the smallest that holds the largest "
         f"({network.decoder_rf} px), {encoder_reason}, and the Gaussian of sigma {network.sigma:g} px is cut off at "
-        f"{network.support:g} px, so no position is ever more than {network.bound.bound:g} px off."
+        f"{network.support:g} px"
     )
-    return replace(network, why=why)
+    return replace(network, made_so=made_so)
 
 
 def _descending(widest: float, narrowest: float) -> list[float]:

@@ -9,7 +9,8 @@ from withinpx.errors import InputError
 from withinpx.inspection.inspection import Inspection
 from withinpx.model.autoencoder import NetworkConfig
 from withinpx.model.background import BackgroundMode
-from withinpx.theory import SizeRange
+from withinpx.theory import CompactSupport, SizeRange
+from withinpx.theory.bound import theorem
 from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
@@ -37,6 +38,7 @@ class Plan:
 
     network: NetworkConfig
     movers: int  # that are followed, the most prominent ones; the other heatmaps are spare
+    bound: float  # what the theorem says of the sizes seen, px of the recording; what holds is measured after training
     why: str
     warnings: tuple[str, ...] = ()
 
@@ -76,7 +78,10 @@ def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
         channels=wishes.channels,
         background=_mode(inspection, wishes, objects),
     )
-    return Plan(network, min(objects, seen), chosen.why, tuple(_warnings(inspection, objects)))
+    reach = CompactSupport(SUPPORT_SIGMAS * chosen.sigma)
+    bound = theorem(network.encoder_rf + GATE_PX, network.decoder_rf, sizes, reach).bound / scale
+    why = f"{chosen.made_so}: a bound of about {bound:.1f} px, to be measured after training."
+    return Plan(network, min(objects, seen), bound, why, tuple(_warnings(inspection, objects)))
 
 
 def _encoder_rf(wishes: Wishes, chosen: int) -> int:
