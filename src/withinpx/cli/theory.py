@@ -33,8 +33,7 @@ class BoundCommand:
         n_sigma = self.n_sigma if self.support is None else None
         if self.json:
             return print_json({**asdict(found), "n_sigma": n_sigma})
-        sureness = "always" if found.deterministic else f"at {n_sigma:g} sigma ({found.probability:.4%})"
-        print(f"Every position is within {found.bound:g} px, {sureness}.")
+        print(found.in_words(n_sigma))
         print(f"  encoder term {found.encoder_term:g} px, decoder term {found.decoder_term:g} px: ", end="")
         print("they cross inside the range." if found.limiting == "both" else f"the {found.limiting} limits.")
 

@@ -54,14 +54,14 @@ def train_and_measure(data: str, setting: Setting, recipe: RecipeName, seed: int
     folder = Path(data) / setting.dataset
     learn = ours if recipe == "ours" else papers
     seen = learn(folder, setting, seed, FitSettings(choose_device(device), fast=True))
-    rows = measured(seen, read_split(folder, "test"), setting)
+    rows = measured(seen, _split(folder, "test"), setting)
     seconds = round(time.monotonic() - began, 1)
     return [{**run_columns(setting, recipe, seed), **row, "seconds": seconds} for row in rows]
 
 
 def ours(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Seen:
     """As ``track`` does it: look, warm start, hold and let go, certify, calibrate."""
-    training, test = read_split(folder, "train"), read_split(folder, "test")
+    training, test = _split(folder, "train"), _split(folder, "test")
     inspection = _inspected(folder)
     wishes = Wishes(encoder_rf=setting.encoder_rf, decoder_rf=setting.decoder_rf, sigma=setting.sigma)
     plan = make_plan(inspection, wishes, 1.0)
@@ -76,7 +76,7 @@ def ours(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Se
 
 def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Seen:
     """Appendix C.2: a positional network of three heatmaps, reconstruction alone."""
-    training, test = read_split(folder, "train"), read_split(folder, "test")
+    training, test = _split(folder, "train"), _split(folder, "test")
     images, shown = (_pictures(split).to(settings.device) for split in (training, test))
     experiment = EXPERIMENTS[setting.experiment]
     recipe = replace(PAPER, epochs=STEPS, batch_size=experiment.batch_size, learning_rate=experiment.learning_rate)
@@ -166,4 +166,7 @@ def _pictures(split: RenderedSplit) -> torch.Tensor:
 
 @cache
 def _inspected(folder: Path) -> Inspection:
-    return inspect(read_split(folder, "train").clip)
+    return inspect(_split(folder, "train").clip)
+
+
+_split = cache(read_split)  # one process trains on a dataset many times

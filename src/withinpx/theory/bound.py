@@ -92,6 +92,11 @@ class Bound:
     probability: float  # that |Delta_G| stays within what the bound reckons with; 1 when deterministic
     worst_size: float  # the object size at which the bound is reached
 
+    def in_words(self, n_sigma: float | None, decimals: int = 4) -> str:
+        """One sentence; the probability of ``n_sigma`` standard deviations with so many decimals of a per cent."""
+        sure = "always" if self.deterministic else f"at {n_sigma:g} sigma ({self.probability:.{decimals}%})"
+        return f"Every position is within {self.bound:g} px, {sure}."
+
 
 def encoder_term(encoder_rf: float, object_size: float) -> float:
     """The furthest an encoder window can be from an object that it still touches by one pixel (fig. 2a)."""
