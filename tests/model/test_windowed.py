@@ -10,7 +10,7 @@ from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.training.discover import moving_centres
 from withinpx.training.engine import SparseEngine
-from withinpx.training.fit import placed
+from withinpx.training.fit import with_pictures
 from withinpx.training.scene import Scene
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -28,7 +28,7 @@ def engines(case: str) -> tuple[SparseEngine, GpuEngine]:
     size, encoder_rf, decoder_rf, side, padding = CASES[case]
     config = NetworkConfig(size, size, encoder_rf=encoder_rf, decoder_rf=decoder_rf, sigma=0.8, channels=8)
     images = torch.from_numpy(Squares(object_size=side, padding=padding, image_size=size).train().images)
-    model, images = placed(new_network(config, 0).train(), images, DEVICE)
+    model, images = with_pictures(new_network(config, 0).train(), images, DEVICE)
     generator = torch.Generator().manual_seed(1)
     code = next(model.background.parameters())
     code.data.copy_(0.3 * torch.randn(code.shape, generator=generator))

@@ -10,7 +10,7 @@ from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, SparseEngine, choose_engine
-from withinpx.training.fit import CPU, placed, settle_batch_norm
+from withinpx.training.fit import CPU, settle_batch_norm, with_pictures
 from withinpx.training.scene import Scene
 
 
@@ -24,7 +24,7 @@ def pictures() -> Tensor:
 def engines(mode: BackgroundMode) -> tuple[DenseEngine, SparseEngine]:
     torch.manual_seed(0)
     config = NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=mode)
-    model, images = placed(Autoencoder(config).double(), pictures(), CPU)
+    model, images = with_pictures(Autoencoder(config).double(), pictures(), CPU)
     twin = copy.deepcopy(model)
     return DenseEngine(model, images), SparseEngine(twin, Scene.of(images, twin))
 

@@ -29,6 +29,7 @@ class Inspection:
     movers: tuple[Mover, ...]  # the most prominent first
     staying: tuple[Mover, ...]  # what changes but never leaves its place
     camera: NDArray[np.float64]  # (frames, 2): where the scene lies in each frame, px; zeros for a fixed camera
+    in_no_order: bool = False  # a set of pictures; then a blob is a thing's body, without its shadow
 
     @property
     def camera_moves(self) -> bool:
@@ -67,7 +68,8 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
     backdrop, camera = choose_backdrop(images, background)
     check_background(clip, images, backdrop)
     pieces = find_pieces(images, backdrop)
-    if backdrop.is_still and is_a_set(pieces):
+    in_no_order = backdrop.is_still and is_a_set(pieces)
+    if in_no_order:
         backdrop = backdrop_of_set(images)
         movers = find_things(images, backdrop)
     else:
@@ -81,7 +83,8 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
             f"Nothing leaves its place in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an object "
             f"must be seen at two places at least."
         )
-    return Inspection(images, backdrop, moving, tuple(mover for mover in movers if mover not in moving), camera)
+    staying = tuple(mover for mover in movers if mover not in moving)
+    return Inspection(images, backdrop, moving, staying, camera, in_no_order)
 
 
 def choose_backdrop(images: Pictures, background: str) -> tuple[Backdrop, NDArray[np.float64]]:

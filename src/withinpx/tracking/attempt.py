@@ -28,7 +28,7 @@ from withinpx.tracking.detector import Detector, frames_of
 from withinpx.tracking.plan import Plan
 from withinpx.tracking.shift import Shift, fitted_shifts
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.fit import FitSettings, learn
+from withinpx.training.fit import FitSettings, learn, placed
 from withinpx.training.recipe import CLIP
 from withinpx.training.whole import engine_of_movers
 
@@ -77,7 +77,7 @@ def attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
 
 def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     inspection, plan = job.inspection, job.plan
-    model = new_network(plan.network, seed).to(settings.device)
+    model = placed(new_network(plan.network, seed), settings.device)
     images, backdrop = inspection.images, inspection.backdrop
     everything = np.arange(len(images))
     kept_out = everything[everything % KEEP_OUT == KEEP_OUT // 2] if len(images) >= 2 * KEEP_OUT else everything
@@ -105,13 +105,21 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
     seen = bare.observe(levels_of(job.inspection.images), backdrop.pictures)
-    varies = plan.network.background is BackgroundMode.PERSPECTIVE
-    recorded = job.recorded
-    if recorded is None and varies:  # what a decoder draws that knows where it draws is less sharp than what it saw
-        recorded = Recorded(levels_of(job.inspection.images), backdrop.pictures, 1.0)
-    shift = fitted_shifts(seen, seen.body if recorded is None else recorded.bodies(seen) - seen.offset, varies)
+    shift = _shifts(job, seen)
     certificate = certify(job, model, seen, kept_out, shift)
     return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
+
+
+def _shifts(job: Job, seen: Observations) -> tuple[Shift, ...]:
+    """From z to the middles of the bodies: as they were recorded or found, where that is sharper than what is drawn."""
+    inspection, network, recorded = job.inspection, job.plan.network, job.recorded
+    if inspection.in_no_order:
+        found = known_centres(inspection.movers[: job.plan.movers], len(seen), network.objects)
+        return fitted_shifts(seen, found.astype(np.float64) - seen.offset, varies=True)
+    varies = network.background is BackgroundMode.PERSPECTIVE
+    if recorded is None and varies:  # what a decoder draws that knows where it draws is less sharp than what it saw
+        recorded = Recorded(levels_of(inspection.images), inspection.backdrop.pictures, 1.0)
+    return fitted_shifts(seen, seen.body if recorded is None else recorded.bodies(seen) - seen.offset, varies)
 
 
 def certify(

@@ -12,7 +12,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.discover import aimed, look_step, moving_centres
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
-from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, fast_engine, placed, settle_batch_norm
+from withinpx.training.fit import DEFAULTS, FitSettings, adam, batches, fast_engine, settle_batch_norm, with_pictures
 from withinpx.training.learned import Learned
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
@@ -95,9 +95,9 @@ def engines_for(
     models: Sequence[Autoencoder], images: Tensor, settings: FitSettings, behind: Tensor | None = None
 ) -> list[Engine]:
     """One engine per network, all looking at the same pictures."""
-    first, images = placed(models[0], images, settings.device)
+    first, images = with_pictures(models[0], images, settings.device)
     engine = choose_engine(first, images, settings.dense, behind)
-    others = [placed(model, images, settings.device)[0] for model in models[1:]]
+    others = [with_pictures(model, images, settings.device)[0] for model in models[1:]]
     engines: list[Engine] = [engine]
     if isinstance(engine, SparseEngine):
         engines += [SparseEngine(model, engine.scene, engine.tolerance) for model in others]
