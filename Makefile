@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check torture bench format clean
 
 demo: $(READY)  ## track a clip of three things without labels, and say how far off each position can be
 	$(BIN)/withinpx demo
@@ -16,6 +16,9 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+torture: $(READY)  ## break it on purpose, in full (at most 90 minutes on 2 cores), and count
+	$(BIN)/pytest tests/faults --torture
 
 bench: $(READY)  ## ratios measured in one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

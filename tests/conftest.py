@@ -14,6 +14,11 @@ from withinpx.training.recipe import Recipe
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # --hypothesis-profile=default explores
 settings.load_profile("repeatable")
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--torture", action="store_true", help="fault tests in full, counts into results/torture.json")
+
+
 TINY = SquaresRun(
     encoder_rf=5,
     decoder_rf=9,

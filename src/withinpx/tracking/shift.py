@@ -13,6 +13,8 @@ Points = NDArray[np.float64]  # (..., 2), (x, y)
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)  # px that a varying shift is averaged over
 PLAINLY = 0.95  # of a constant's error: a shift that varies must do better than this
 FEWEST = 12  # places, for a shift that varies
+FAR = 6.0  # times the usual distance from the median: what is farther off was measured of something else
+FAR_PX = 0.5  # and no less than this
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ def fitted_shift(places: Points, steps: Points, varies: bool) -> Shift:
     if not len(steps):
         return Shift.everywhere(np.zeros(2))
     constant = Shift.everywhere(np.median(steps, axis=0))
+    away = np.abs(steps - constant.steps)
+    plausible = (away <= np.maximum(FAR * np.median(away, axis=0), FAR_PX)).all(axis=1)
+    places, steps = places[plausible], steps[plausible]
     if not varies or len(steps) < FEWEST:
         return constant
     errors = {reach: _error_of_others(places, steps, reach) for reach in REACHES}

@@ -1,0 +1,89 @@
+"""How much is broken on purpose, and what came of it, counted row by row."""
+
+import json
+import platform
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from withinpx import __version__
+
+RESULTS = Path(__file__).parents[2] / "results" / "torture.json"
+
+ROWS = {  # what is broken: what must come of it
+    "false certificates": "no certified position outside its bound, every planted violation refused by its name",
+    "kills": "every kill resumed, no unreadable file, finished work never redone",
+    "full disk": "a sentence, a non-zero exit, the previous good file intact",
+    "resume": "bit-identical to the uninterrupted run",
+    "detector files": "no crash, no code run, no silent load",
+    "video files": "no crash, no hang over 10 s, every decodable frame with its own time, lost stretches listed",
+    "images": "a typed one-line error or the right picture",
+    "broken loss": "stops within a step, the last good checkpoint kept, the sentence says what to try",
+    "long recording": "memory grows by less than 200 MB, as many rows as frames",
+    "studio under load": "no error, status under 200 ms at the 99th percentile, no leaked file or process",
+    "studio attacks": "all refused",
+    "command line": "never a traceback",
+    "audit": "clean",
+}
+
+
+@dataclass
+class Torture:
+    """The counts of one run of the tests."""
+
+    full: bool  # all of it (`make torture`), or the short form
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def of(self, short: int, full: int) -> int:
+        """How many."""
+        return full if self.full else short
+
+    def count(self, row: str, **counts: int) -> None:
+        """So many more of each."""
+        self._known(row)
+        self.counts.setdefault(row, Counter()).update(counts)
+
+    def fact(self, row: str, **facts: Any) -> None:
+        """What is not a count: the largest of something, a name, a time."""
+        self._known(row)
+        self.facts.setdefault(row, {}).update(facts)
+
+    def lines(self) -> list[str]:
+        """For people, one row each."""
+        return [
+            f"{row}: {_listed(self.said(row))} ({self.seconds[row]:.0f} s). Asked: {asked}."
+            for row, asked in ROWS.items()
+            if self.said(row)
+        ]
+
+    def said(self, row: str) -> dict[str, Any]:
+        """All that is known of a row."""
+        return {**self.counts.get(row, {}), **self.facts.get(row, {})}
+
+    def write(self, path: Path = RESULTS) -> None:
+        """The rows of this run into the file; rows that were not run stay as they are there."""
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+        for row, asked in ROWS.items():
+            if said := self.said(row):
+                rows[row] = {
+                    "asked": asked,
+                    **said,
+                    "seconds": round(self.seconds[row]),
+                    "version": __version__,
+                    "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+                    "date": date.today().isoformat(),
+                }
+        document = {"command": "make torture", "rows": {row: rows[row] for row in ROWS if row in rows}}
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def _known(row: str) -> None:
+        assert row in ROWS, f"no row {row!r} in torture.py"
+
+
+def _listed(said: dict[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items())
