@@ -18,6 +18,7 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/mypy
 
 torture: $(READY)  ## break it on purpose, in full (at most 90 minutes on 2 cores), and count
+	$(BIN)/python -m pip install --quiet pip-audit
 	$(BIN)/pytest tests/faults --torture
 
 bench: $(READY)  ## ratios measured in one run

@@ -16,7 +16,7 @@ import tyro
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
-from withinpx.training.fit import FitSettings, adam, placed
+from withinpx.training.fit import FitSettings, adam, with_pictures
 from withinpx.training.recipe import PAPER
 from withinpx.training.step import AtOnce, Step, redraw_step
 from withinpx.training.together import engines_for
@@ -91,7 +91,7 @@ class ManySeeds:
 
         shuffled = [torch.randperm(count, generator=torch.Generator().manual_seed(seed)) for seed in range(self.seeds)]
         chosen = torch.stack(shuffled)[:, None, :BATCH].expand(-1, 2, -1).contiguous().to(device)
-        first, shown = placed(models(1)[0], images, device)
+        first, shown = with_pictures(models(1)[0], images, device)
         dense = steps_of([DenseEngine(first, shown)], device)[0]
         settings = FitSettings(device)
         alone = steps_of(engines_for(models(1), images, settings), device)[0]

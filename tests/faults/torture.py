@@ -36,7 +36,7 @@ class Torture:
     full: bool  # all of it (`make torture`), or the short form
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ROWS, 0.0))
 
     def of(self, short: int, full: int) -> int:
         """How many."""

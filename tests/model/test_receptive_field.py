@@ -23,6 +23,10 @@ def test_a_plain_function_can_be_measured_too() -> None:
     assert measured_receptive_field(lambda maps: torch.nn.functional.avg_pool2d(maps, 5, 1, 2), inputs=2) == 5
 
 
+def test_what_reacts_to_nothing_has_none() -> None:
+    assert measured_receptive_field(lambda maps: 0 * maps, inputs=1) == 0
+
+
 @pytest.mark.parametrize("size", [1, 9, 31])
 def test_five_layers_and_thirty_two_channels(size: int) -> None:
     convolutions = [layer for layer in CNN(3, 2, size) if isinstance(layer, torch.nn.Conv2d)]

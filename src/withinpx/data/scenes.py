@@ -146,7 +146,7 @@ def random_scene(
     paths = smooth_paths(chosen, frames, (width, height), MARGIN, seed)
     things = [
         Thing(SHAPES[random.integers(len(SHAPES))], colour, random.uniform(7, 17), path)
-        for colour, path in zip(_far_apart(chosen, random), paths, strict=True)
+        for colour, path in zip(far_apart(chosen, random), paths, strict=True)
     ]
     if alike:
         things[1] = Thing(things[0].shape, things[0].colour, things[0].size, things[1].path)
@@ -232,7 +232,7 @@ def _somewhere(width: int, height: int, seed: int) -> tuple[float, float]:
     return float(width * (x if left else 1 - x)), float(height * (y if up else 1 - y))
 
 
-def _far_apart(count: int, random: np.random.Generator) -> list[Colour]:
+def far_apart(count: int, random: np.random.Generator) -> list[Colour]:
     """Bright colours whose hues share the circle evenly."""
     hues = random.random() + np.arange(count) / count + random.uniform(-0.05, 0.05, count)
     return [colorsys.hsv_to_rgb(hue % 1, random.uniform(0.75, 0.95), random.uniform(0.75, 0.98)) for hue in hues]

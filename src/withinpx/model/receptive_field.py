@@ -11,7 +11,7 @@ TRIALS = 4  # a ReLU may hide a pixel from one random input, hardly from several
 def measured_receptive_field(
     function: nn.Module | Callable[[Tensor], Tensor], inputs: int, canvas: int = 65, seed: int = 0
 ) -> int:
-    """The side of the square of input pixels with a non-zero gradient to the centre output, in px.
+    """The side of the square of input pixels with a non-zero gradient to the centre output, in px; 0 if none has one.
 
     Batch-norm must be in evaluation mode, or every pixel reaches every other through the batch's statistics.
     """
@@ -22,6 +22,8 @@ def measured_receptive_field(
         maps = torch.randn(1, inputs, canvas, canvas, generator=generator, dtype=torch.float64, requires_grad=True)
         (gradient,) = torch.autograd.grad(function(maps)[..., centre, centre].sum(), maps)
         touched |= (gradient[0] != 0).any(dim=0)
+    if not touched.any():
+        return 0
     rows, columns = touched.nonzero(as_tuple=True)
     furthest = max((rows - centre).abs().max().item(), (columns - centre).abs().max().item())
     return 2 * int(furthest) + 1
