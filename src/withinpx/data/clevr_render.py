@@ -28,7 +28,7 @@ from withinpx.data.clevr_folder import (
 from withinpx.data.solids import Floats, Pose
 from withinpx.engines.job import Job, JobWatcher, Row
 from withinpx.errors import InputError
-from withinpx.files import alone_in, folder_for, read_json, write_atomically, write_json
+from withinpx.files import alone_in, folder_for, is_bare, read_json, write_atomically, write_json
 
 ASKED = ("name", "seed", "train", "test", "camera")  # of dataset.json: what makes two datasets the same
 PART = 10  # pictures between two signs of life
@@ -95,7 +95,7 @@ class _Work:
     def check_is_same(self) -> None:
         """Pictures of two datasets must never come together in one folder."""
         if not (self.folder / ABOUT).exists():
-            if any(self.folder.iterdir()):
+            if not is_bare(self.folder):
                 raise InputError(f"{self.folder} holds other things and no {ABOUT}: name another place.")
             return
         held, wanted = read_json(self.folder / ABOUT), _description(self.dataset)

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 
+MOST_PIXELS = 100_000_000  # of one picture, which is 300 MB in colour; 8K has a third
+
 
 @dataclass(frozen=True)
 class Clip:

@@ -1,20 +1,25 @@
 """A folder of images as a Clip, in the order of their names."""
 
 import re
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
-from withinpx.data.clip import Clip
+from withinpx.data.clip import MOST_PIXELS, Clip
 from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"})
 
+FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")  # no other decoder is let near a file
+SERIES = ("PNG", "TIFF", "WEBP")  # may hold several pictures; those of a JPEG are previews of the first
 GREY = ("1", "L", "LA")
+DEEP = ("I", "F")  # more than eight bits, grey
 
 
 def read_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Clip:
@@ -63,29 +68,47 @@ def image_paths(folder: Path) -> list[Path]:
 
 def read_picture(path: Path) -> NDArray[np.uint8]:
     """One image file (height, width, 1 or 3 colours), upright."""
-    try:
-        with Image.open(path) as picture:
-            upright = ImageOps.exif_transpose(picture)
-            if upright.mode.startswith(("I", "F")):
-                return _eight_bits(np.asarray(upright, dtype=np.float64), path)
-            grey = upright.mode in GREY
-            pixels = np.asarray(upright.convert("L" if grey else "RGB"))
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"{path} cannot be read as an image ({error}): remove or replace it.") from None
+    with _opened(path) as picture:
+        if picture.format in SERIES and getattr(picture, "n_frames", 1) > 1:
+            raise InputError(f"{path} holds several pictures: save each as a file of its own.")
+        upright = ImageOps.exif_transpose(picture)
+        if upright.mode.startswith(DEEP):
+            return _eight_bits(np.asarray(upright, dtype=np.float64), 1 if upright.mode == "F" else 65535, path)
+        pixels = np.asarray(upright.convert("L" if upright.mode in GREY else "RGB"))
     return pixels.reshape(*pixels.shape[:2], -1)
 
 
-def _eight_bits(pixels: NDArray[np.float64], path: Path) -> NDArray[np.uint8]:
+@contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """The file with its header read. Whatever its decoder raises, here or later, becomes a sentence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a size that is too large is refused here
+            picture = Image.open(path, formats=FORMATS)
+        with picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise InputError(f"{path} is {_words(picture.size[::-1])}, too large to be read: scale it down.")
+            yield picture
+    except InputError:
+        raise
+    except Exception as error:  # decoders raise all kinds
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read as an image ({why}): remove or replace it.") from None
+
+
+def _eight_bits(pixels: NDArray[np.float64], full_scale: int, path: Path) -> NDArray[np.uint8]:
     """Sixteen-bit and floating-point greys, by their format's own full scale."""
     if not np.isfinite(pixels).all():
         raise InputError(f"{path} holds pixels that are no numbers: remove or replace it.")
-    full_scale = 1.0 if pixels.max() <= 1 else 65535.0
-    return np.round(np.clip(pixels / full_scale, 0, 1) * 255).astype(np.uint8)[..., None]
+    low, high = pixels.min(), pixels.max()
+    if low < 0 or high > full_scale:
+        raise InputError(f"{path} holds values from {low:g} to {high:g}: scale them to lie from 0 to {full_scale}.")
+    return np.round(pixels / full_scale * 255).astype(np.uint8)[..., None]
 
 
 def _natural_order(path: Path) -> list[tuple[int, str]]:
     parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _words(size: tuple[int, ...]) -> str:
@@ -95,7 +118,7 @@ def _words(size: tuple[int, ...]) -> str:
 def _is_coloured(path: Path) -> bool:
     """By its header alone; what cannot be read is complained of when its turn comes."""
     try:
-        with Image.open(path) as picture:
-            return picture.mode not in GREY and not picture.mode.startswith(("I", "F"))
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError):
+        with _opened(path) as picture:
+            return picture.mode not in GREY and not picture.mode.startswith(DEEP)
+    except InputError:
         return False

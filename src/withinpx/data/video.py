@@ -1,17 +1,25 @@
 """A video as a Clip, frame by frame, with the times its own clock gives. The header's promises are not believed."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 from av.error import FFmpegError
+from av.stream import Disposition
 from numpy.typing import NDArray
 
-from withinpx.data.clip import Clip
+from withinpx.data.clip import MOST_PIXELS, Clip
+from withinpx.data.ledger import Ledger
 from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
+
+AS_MANY_AS_THERE_ARE = 0  # threads, in FFmpeg's words
+VP8_SHOWN = 0x10  # a flag in a packet's first byte
 
 
 def read_video(path: Path, selection: Selection = EVERYTHING) -> Clip:
@@ -28,62 +36,126 @@ def read_video(path: Path, selection: Selection = EVERYTHING) -> Clip:
 def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str] | None = None) -> Iterator[Frame]:
     """The wanted frames one after the other; memory does not grow with the video.
 
-    A packet that cannot be decoded is noted in ``losses``, a sentence a stretch, and left out; what follows is kept.
+    What cannot be decoded is noted in ``losses``, a sentence a stretch, and left out; what follows is kept.
     """
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    try:
-        container = av.open(str(path))
-    except FFmpegError as error:
-        raise InputError(f"{path} cannot be read as a video ({error.strerror}).") from None
-    with container:
-        if not container.streams.video:
-            raise InputError(f"{path} has no pictures in it (no video stream).")
-        size: tuple[int, ...] | None = None
-        place = 0
-        for number, decoded in enumerate(_decoded(container, [] if losses is None else losses)):
-            time_s = _time(decoded, number, container.streams.video[0])
+    lost: list[str] = [] if losses is None else losses
+    size: tuple[int, ...] | None = None
+    place, stray_s = 0, None
+    with closing(_shown(path, lost)) as shown:
+        for number, (decoded, time_s) in enumerate(shown):
             if selection.is_after(time_s):
                 return
             if selection.is_before(time_s):
                 continue
             if selection.keeps(place):
-                pixels = pixels_of(decoded)
+                try:
+                    pixels = pixels_of(decoded)
+                except FFmpegError as error:
+                    lost.append(f"the frame at {time_s:.3f} s cannot be shown: {error.strerror}")
+                    continue
                 if size is not None and pixels.shape != size:
-                    raise InputError(
-                        f"{path} changes its picture size at {time_s:.3f} s from {size[1]}x{size[0]} to "
-                        f"{pixels.shape[1]}x{pixels.shape[0]} px: cut it there with --end or --start."
-                    )
-                size = pixels.shape
+                    change = f"from {size[1]}x{size[0]} to {pixels.shape[1]}x{pixels.shape[0]} px"
+                    if stray_s is not None:
+                        at = f"changes its picture size at {stray_s:.3f} s {change}"
+                        raise InputError(f"{path} {at}: cut it there with --end or --start.")
+                    stray_s = time_s
+                    lost.append(f"the frame at {time_s:.3f} s is left out: the picture size changes {change}")
+                    continue
+                size, stray_s = pixels.shape, None
                 yield Frame(selection.of(pixels), time_s, number, (pixels.shape[1], pixels.shape[0]))
             place += 1
 
 
-def _decoded(container: Any, losses: list[str]) -> Iterator[Any]:
-    stream = container.streams.video[0]
-    stream.thread_type = "AUTO"
-    packets = container.demux(stream)
-    while True:
-        try:
-            packet = next(packets)
-        except StopIteration:
+def _shown(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
+    """Every frame that can be decoded, with its time.
+
+    Many threads are fast, but there a broken frame takes others with it: at the first doubt, one goes on alone.
+    """
+    given = 0
+    for threads in (AS_MANY_AS_THERE_ARE, 1):
+        with _opened(path) as (container, stream):
+            ledger = Ledger(stream.time_base, int(1 / _rate(stream) / stream.time_base))
+            try:
+                for each in islice(_decoded(container, stream, ledger, threads), given, None):
+                    if ledger.doubtful and threads != 1:
+                        break
+                    yield each
+                    given += 1
+            finally:
+                if threads == 1 or not ledger.doubtful:
+                    losses += ledger.losses()
+        if not ledger.doubtful:
             return
-        except FFmpegError as error:
-            losses.append(f"the file breaks off: {error.strerror}")
-            return
-        try:
-            yield from packet.decode()
-        except FFmpegError as error:
-            at = "at an unknown time" if packet.pts is None else f"at {float(packet.pts * packet.time_base):.3f} s"
-            losses.append(f"a frame {at} cannot be decoded: {error.strerror}")
 
 
-def _time(frame: Any, number: int, stream: Any) -> float:
-    """The frame's own time; where the file has none, its number over the average rate."""
-    if frame.time is not None:
-        return float(frame.time)
-    rate = float(stream.average_rate or 1)
-    return number / rate
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    """The file and its pictures; the cover of a song is none."""
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    try:
+        container = av.open(str(path), metadata_errors="replace")
+    except FFmpegError as error:
+        raise InputError(f"{path} cannot be read as a video ({error.strerror}).") from None
+    with container:
+        streams = [each for each in container.streams.video if not each.disposition & Disposition.attached_pic]
+        if not streams:
+            raise InputError(f"{path} has no pictures in it (no video stream).")
+        if streams[0].codec_context is None or not streams[0].time_base:
+            raise InputError(f"{path} cannot be read as a video (no decoder knows its pictures).")
+        yield container, streams[0]
+
+
+def _decoded(container: Any, stream: Any, ledger: Ledger, threads: int) -> Iterator[tuple[Any, float]]:
+    """All frames with their times; where the file has none, the number over the average rate."""
+    decoder = stream.codec_context
+    decoder.thread_type, decoder.thread_count = "AUTO", threads
+    decoder.options = {"max_pixels": str(MOST_PIXELS)}
+    number = 0
+    for packet in _packets(container, stream, ledger):
+        if packet is not None and _is_to_be_shown(packet):
+            ledger.sent(packet.pts)
+        try:
+            frames = decoder.decode(packet)
+        except FFmpegError:
+            ledger.doubtful = True
+            continue
+        for frame in frames:
+            ledger.came(frame.pts, frame.duration)
+            ledger.doubtful |= frame.is_corrupt
+            yield frame, float(number / _rate(stream) if frame.pts is None else frame.pts * stream.time_base)
+            number += 1
+    ledger.close(_promised(container, stream, ledger.first or 0))
+
+
+def _packets(container: Any, stream: Any, ledger: Ledger) -> Iterator[Any]:
+    """All that can be read, and None when there is no more."""
+    try:
+        yield from (packet for packet in container.demux(stream) if packet.size)
+    except (FFmpegError, IndexError):  # the latter where a packet says that it is of a stream that is not there
+        ledger.note(f"what follows after {ledger.where()} cannot be read")
+    yield None
+
+
+def _is_to_be_shown(packet: Any) -> bool:
+    """Some are only there for others to build on: those that were cut away, those that VP8 hides."""
+    hidden = packet.stream.codec_context.name == "vp8" and not memoryview(packet)[0] & VP8_SHOWN
+    return not packet.is_discard and not hidden
+
+
+def _promised(container: Any, stream: Any, first: int) -> int:
+    """When the last frame is over, in ticks, by the header; 0 if that does not say."""
+    if container.format.name == "avi":  # FFmpeg makes the duration of one that is cut shorter
+        return int(first + stream.frames / _rate(stream) / stream.time_base)
+    if stream.duration is not None:
+        return int(first + stream.duration)
+    if container.duration is None or len(container.streams) > 1:  # it would be that of the longest stream
+        return 0
+    return int(container.duration / av.time_base / stream.time_base)
+
+
+def _rate(stream: Any) -> Fraction:
+    return stream.average_rate or Fraction(1)
 
 
 def pixels_of(frame: Any) -> NDArray[np.uint8]:
