@@ -2,22 +2,78 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from withinpx.errors import InputError
 
+PART = ".part"  # how the names of unfinished files end
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; a crash at any moment leaves the old file or the new one."""
-    beside = path.with_name(f".{path.name}.part")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    with naming(path), written_beside(path) as beside:
+        beside.write_bytes(content)
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """A hidden file to write, which takes the name ``path`` at the end, and is removed if something goes wrong."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file to write.")
+    beside = path.with_name(f".{path.name}{PART}")
+    try:
+        yield beside
+        with beside.open("r+b") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A hidden folder to fill, which takes the name ``folder`` at the end; if another process was first, that stands.
+
+    What a process that died has left of it is removed.
+    """
+    for left in folder_for(folder.parent).glob(f".{escape(folder.name)}.*{PART}"):
+        with suppress(InputError), alone_in(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with naming(folder):
+        beside = Path(mkdtemp(prefix=f".{folder.name}.", suffix=PART, dir=folder.parent))
+    try:
+        with alone_in(beside):
+            yield beside
+            beside.chmod(0o755)  # temporary folders are private
+            try:
+                beside.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An error of the disk says which file it was."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def is_bare(folder: Path) -> bool:
+    """Is there nothing in it but what a process that died has left unfinished?"""
+    return all(path.suffix == PART for path in folder.iterdir())
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -29,7 +85,7 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"{path} cannot be read as JSON.") from None
 
 

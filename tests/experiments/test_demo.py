@@ -41,8 +41,8 @@ def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: boo
 
 
 def said_of(tracks: Tracks) -> str:
-    no_attempt: Any = None  # the sentence is about the tracks alone
-    return sentence(Tracked(no_attempt, tracks, np.full(tracks.present.shape, ""), Path()))
+    no_detector: Any = None  # the sentence is about the tracks alone
+    return sentence(Tracked(no_detector, tracks, Path()))
 
 
 def test_the_truth_beside_the_clip_is_the_scene_s(truth: NDArray[np.float64]) -> None:

@@ -54,8 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"withinpx: {error}", markup=False)
         sys.exit(2)
     except OSError as error:  # a full disk, a file taken away: not the user's mistake, but theirs to mend
-        print(f"withinpx: {error.strerror or error}: {error.filename or 'while writing'}", file=sys.stderr)
-        sys.exit(1)
+        what = error.filename or "A file"
+        print(f"withinpx: {what} could not be read or written: {error.strerror or error}.", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         said = "stopped; a training goes on with --resume, a sweep or a rendering with the same command."
         print(f"withinpx: {said}", file=sys.stderr)

@@ -122,12 +122,11 @@ class TrackCommand(Part):
             settings = FitSettings(choose_device(self.device), watchers=(bar,))
             done = track(self.clip, self.out, asked, settings, resume=self.resume, say=tell)
         if self.export:
-            detector = done.attempt.detector
-            tracks = read_tracks(self.out / "tracks.csv", *detector.recording)
-            export(tracks, self.out, self.export, masks_of(detector, tracks))
+            tracks = read_tracks(self.out / "tracks.csv", *done.detector.recording)
+            export(tracks, self.out, self.export, masks_of(done.detector, tracks))
         if self.json:
-            return print_json(done.attempt.detector.certificate.to_json())
-        print(done.attempt.detector.certificate.text())
+            return print_json(done.detector.certificate.to_json())
+        print(done.detector.certificate.text())
         print(f"{_counted(done)}: {self.out / 'tracks.csv'}. See {self.out / 'certificate.html'}")
 
     def _wishes(self) -> "Wishes":

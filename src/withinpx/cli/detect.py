@@ -63,7 +63,7 @@ class DetectCommand:
             raise InputError(f"{refused} of {len(self.clips)} clips could not be used, for the reasons given above.")
 
     def _one(self, clip: Path) -> None:
-        from withinpx.files import check_is_new  # noqa: PLC0415
+        from withinpx.files import check_is_new, whole_folder  # noqa: PLC0415
         from withinpx.tracking.collection import detect_recording, prepare  # noqa: PLC0415
         from withinpx.tracking.detect import TRACKS  # noqa: PLC0415
         from withinpx.training.progress import Counter  # noqa: PLC0415
@@ -71,8 +71,8 @@ class DetectCommand:
         check_is_new(self.out)
         request = self._request()
         ready = prepare(request, clip)
-        with Counter("frames") as counter:
-            found = detect_recording(request, ready, self.out, counter)
+        with Counter("frames") as counter, whole_folder(self.out) as beside:
+            found = detect_recording(request, ready, beside, counter)
         tell_losses(found.lost, clip)
         print(found)
         print(f"See {self.out / TRACKS}")

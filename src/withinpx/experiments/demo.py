@@ -25,7 +25,7 @@ def run_demo(folder: Path, say: Callable[[str], None], asked: TrackSettings = DE
     print("Nobody says what moves in this clip, how many things there are, or where.")
     with ProgressBar() as bar:
         done = track(demo_clip_path(), folder, asked, FitSettings(watchers=(bar,)), say=say)
-    print(done.attempt.detector.certificate.text())
+    print(done.detector.certificate.text())
     print(sentence(done))
     print(f"See {folder / 'overlay.mp4'}, {folder / 'summary.png'} and {folder / 'certificate.html'}")
     return done

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from withinpx.files import folder_for
+from withinpx.files import folder_for, write_atomically
 
 THEORY = "#1f5fa8"
 RUNS = "#c8352b"
@@ -50,7 +51,9 @@ def panels(
         )
         try:
             yield fig, [list(row) for row in axes]
-            fig.savefig(folder_for(path.parent) / path.name)
+            drawing = BytesIO()
+            fig.savefig(drawing, format=path.suffix[1:])
+            write_atomically(folder_for(path.parent) / path.name, drawing.getvalue())
         finally:
             plt.close(fig)
 

@@ -12,6 +12,7 @@ from withinpx.experiments.truth import compare, read_truth
 from withinpx.files import write_json
 from withinpx.tracking.edit import draw_superimposed, edited_frames, empty_picture, superimpose
 from withinpx.tracking.track import Tracked, TrackSettings, track
+from withinpx.training.detector_folder import ASKED
 from withinpx.training.fit import FitSettings
 
 FRAMES = 12  # of each motion that is superimposed
@@ -22,7 +23,7 @@ def reproduce_video(
 ) -> dict[str, Any]:
     """Figures 10 and 11 and the errors of the paper's appendix E, on a clip with positions."""
     asked = TrackSettings()
-    done = track(clip, out, asked, settings, say=say)
+    done = track(clip, out, asked, settings, resume=(out / ASKED).exists(), say=say)
     draw_motions(out / "superimposed.png", done, clip)
     found: dict[str, Any] = {"clip": clip.name, "objects": done.tracks.objects}
     if truth is not None:
@@ -50,7 +51,7 @@ def errors(done: Tracked, truth: NDArray[np.float64]) -> dict[str, Any]:
 
 def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
     """Frames superimposed: the training data, and two motions that never happened."""
-    detector = done.attempt.detector
+    detector = done.detector
     background = empty_picture(detector)
     frames = sample_clip(clip, detector.selection, FRAMES).frames
     noise = float(np.median(detector.backdrop.threshold))
@@ -64,7 +65,7 @@ def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
 def new_ways(done: Tracked) -> list[dict[int, NDArray[np.float64]]]:
     """Two motions inside the part of the picture that was travelled: along its other diagonals, all objects at once."""
     straight, crossed = {}, {}
-    for column, each in enumerate(done.attempt.detector.certificate.objects):
+    for column, each in enumerate(done.detector.certificate.objects):
         where = done.tracks.positions[done.tracks.present[:, column], column]
         if not len(where):
             continue

@@ -32,6 +32,7 @@ from withinpx.training.fit import FitSettings, learn, placed
 from withinpx.training.recipe import CLIP
 from withinpx.training.whole import engine_of_movers
 
+ATTEMPTS = "attempts"  # the folder of those that are under way
 KEEP_OUT = 5  # one frame in this many is kept out of training
 STEPS = 320  # of training
 SHORT_GAP = 5  # frames: a mover missing for no longer than this is merged with another or covered, not gone
@@ -211,7 +212,7 @@ def thumbnails(attempt: Attempt, side: int = 3) -> list[NDArray[np.uint8]]:
     for each in attempt.detector.certificate.objects:
         picture = drawn[each.object]
         changed = (picture - 0.5).abs().amax(dim=0)
-        rows, columns = (changed > 0.1 * changed.amax()).nonzero(as_tuple=True)
+        rows, columns = (changed >= 0.1 * changed.amax()).nonzero(as_tuple=True)
         top, bottom = int(rows.min()), int(rows.max())
         left, right = int(columns.min()), int(columns.max())
         box = picture[:, max(0, top - side) : bottom + side + 1, max(0, left - side) : right + side + 1]
@@ -221,4 +222,4 @@ def thumbnails(attempt: Attempt, side: int = 3) -> list[NDArray[np.uint8]]:
 
 def folder_of(out: Path, seed: int) -> Path:
     """Where an attempt keeps its log and its checkpoints."""
-    return out / "attempts" / f"seed-{seed}"
+    return out / ATTEMPTS / f"seed-{seed}"

@@ -4,16 +4,14 @@ On a cluster all nodes see the same files: a recording and its folder have one p
 """
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
 
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.engines.job import Engine, Job, JobWatcher, Row, watched
 from withinpx.errors import InputError
-from withinpx.files import folder_for
+from withinpx.files import folder_for, whole_folder
 from withinpx.tracking.detect import TRACKS, Progress, check_first_frames, detect, footage
 from withinpx.tracking.detector import Detector, Encoder, load_clip_detector
 from withinpx.tracking.exports import Format, export
@@ -107,15 +105,12 @@ def detect_collection(
 
 def detect_one(request: Request, clip: Path, folder: Path) -> list[Row]:
     """One recording, whole or not at all: its folder gets its name when everything is in it."""
-    folder_for(folder.parent)
-    beside = Path(mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        found = detect_recording(request, prepare(request, clip), beside)
-        _publish(beside, folder)
+        ready = prepare(request, clip)
+        with whole_folder(folder) as beside:
+            found = detect_recording(request, ready, beside)
     except InputError as error:
         return [{"said": str(error), "refused": True}]
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return [{"said": "; ".join([str(found), *found.lost]), "refused": False}]
 
 
@@ -130,16 +125,6 @@ def folders_for(clips: Sequence[Path], out: Path) -> dict[Path, Path]:
             other = clips[folders.index(folder)]
             raise InputError(f"{other} and {clips[number]} would go to the same folder: give them one after the other.")
     return dict(zip(clips, folders, strict=True))
-
-
-def _publish(beside: Path, folder: Path) -> None:
-    """Give the folder its name; if another worker was first, that one stands."""
-    beside.chmod(0o755)  # temporary folders are private
-    try:
-        beside.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
 
 
 def _encoder(request: Request, detector: Detector) -> Encoder | None:

@@ -1,8 +1,10 @@
 """A trained detector: the network, what lies behind the movers, and what was certified."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,13 @@ from withinpx.certificate.certificate import Certificate, dumps, reasons
 from withinpx.certificate.observation import Frames, Observations, observe
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
-from withinpx.files import read_json, write_atomically
+from withinpx.files import write_atomically
 from withinpx.inspection.backdrop import Backdrop, Levels, Pictures
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field
 from withinpx.tracking.shift import Shift, shifts_at
 from withinpx.tracking.tracks import Tracks
-from withinpx.training.detector_folder import load_detector, save_detector
+from withinpx.training.detector_folder import load_detector, read_checked, save_detector
 
 Encoder = Callable[[Levels], Field]  # pictures -> heatmaps
 
@@ -101,8 +103,11 @@ def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
     backdrop = save_arrays({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     write_atomically(folder / BACKDROP, backdrop)
     still = (detector.backdrop.pictures[0] * 255).round().astype(np.uint8)
-    Image.fromarray(still.squeeze()).save(folder / BACKGROUND)
-    write_atomically(folder / CERTIFICATE, dumps(detector.certificate).encode())
+    picture = BytesIO()
+    Image.fromarray(still.squeeze()).save(picture, "PNG")
+    write_atomically(folder / BACKGROUND, picture.getvalue())
+    certificate = dumps(detector.certificate).encode()
+    write_atomically(folder / CERTIFICATE, certificate)
     about = {
         "kind": "clip",
         "selection": asdict(detector.selection),
@@ -110,6 +115,7 @@ def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
         "shift": [_described(each) for each in detector.shift],
         "moving_camera": detector.moving_camera,
         "backdrop_sha256": hashlib.sha256(backdrop).hexdigest(),
+        "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
         "data": source,
         "version": __version__,
     }
@@ -131,15 +137,8 @@ def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
     if about.get("kind") != "clip":
         raise InputError(f"{folder} is no detector of a clip: make one with  withinpx track CLIP --out FOLDER.")
     try:
-        stored = (folder / BACKDROP).read_bytes()
-    except OSError as error:
-        raise InputError(f"The detector {folder} has no readable {BACKDROP}: {error.strerror}.") from None
-    if hashlib.sha256(stored).hexdigest() != about.get("backdrop_sha256"):
-        raise InputError(f"{folder / BACKDROP} is not the file that its detector was saved with: its hash differs.")
-    described = read_json(folder / CERTIFICATE)
-    try:
-        tensors = load_arrays(stored)
-        certificate = Certificate.from_json(described)
+        tensors = load_arrays(read_checked(folder / BACKDROP, about["backdrop_sha256"]))
+        certified = read_checked(folder / CERTIFICATE, about["certificate_sha256"]).decode()
         selection = dict(about["selection"])
         selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
         detector = Detector(
@@ -148,9 +147,28 @@ def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
             Selection(**selection),
             (int(about["recording"][0]), int(about["recording"][1])),
             tuple(_shift(each) for each in about["shift"]),
-            certificate,
+            Certificate.from_json(json.loads(certified)),
             bool(about["moving_camera"]),
         )
-    except (OSError, KeyError, TypeError, ValueError, IndexError, SafetensorError) as error:
+        _check_sizes(detector)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, SafetensorError) as error:
         raise InputError(f"The detector {folder} cannot be loaded ({type(error).__name__}): track again.") from None
     return detector, about
+
+
+def _check_sizes(detector: Detector) -> None:
+    """Do its parts fit together?"""
+    network, backdrop = detector.model.config, detector.backdrop
+    size = (network.height, network.width)
+    objects = sorted([*(each.object for each in detector.certificate.objects), *detector.certificate.unused])
+    if (
+        backdrop.pictures.shape != (1, *size, network.colours)
+        or backdrop.threshold.shape != size
+        or {backdrop.pictures.dtype, backdrop.threshold.dtype} != {np.dtype(np.float32)}
+        or len(detector.shift) != network.objects
+        or any(each.places.shape != each.steps.shape for each in detector.shift)
+        or objects != list(range(network.objects))
+    ):
+        raise ValueError

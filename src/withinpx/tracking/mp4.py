@@ -1,6 +1,6 @@
 """H.264 videos that every player shows, frame by frame, whole or not there."""
 
-import os
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.errors import InputError
-from withinpx.files import folder_for
+from withinpx.files import folder_for, naming, written_beside
 
 CLOCK = Fraction(1, 90_000)
 LONGER_SIDE = 640  # px; smaller pictures are enlarged to at least this
@@ -24,12 +24,15 @@ class Mp4Writer:
 
     def __init__(self, path: Path, name: str) -> None:
         self._path, self._name = folder_for(path.parent) / path.name, name  # the name is for messages
-        self._beside = self._path.with_name(f".{path.name}.part")
+        self._stack = ExitStack()
         self._stream: Any = None
         self._start_s, self._last_pts = 0.0, -1
 
     def __enter__(self) -> Self:
-        self._container: Any = av.open(str(self._beside), "w", format="mp4", options={"movflags": "+faststart"})
+        with naming(self._path):
+            beside = str(self._stack.enter_context(written_beside(self._path)))
+            self._container: Any = av.open(beside, "w", format="mp4", options={"movflags": "+faststart"})
+        self._stack.enter_context(self._container)
         return self
 
     def add(self, picture: Pixels, time_s: float) -> None:
@@ -46,20 +49,20 @@ class Mp4Writer:
         frame.time_base = CLOCK
         frame.duration = frame.pts - self._last_pts if frame.pts else round(Fraction(1, 25) / CLOCK)
         self._last_pts = frame.pts
-        self._container.mux(self._stream.encode(frame))
+        with naming(self._path):
+            self._container.mux(self._stream.encode(frame))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._container:
-            if kind is None and self._stream is None:
+        if kind is not None:
+            with suppress(OSError):  # what came first is told
+                self._stack.__exit__(kind, error, trace)
+            return
+        with naming(self._path), self._stack:
+            if self._stream is None:
                 raise InputError(f"The {self._name} {self._path} has no frame.")
-            if kind is None:
-                self._container.mux(self._stream.encode())
-        if kind is None:
-            with self._beside.open("rb") as file:
-                os.fsync(file.fileno())
-            self._beside.replace(self._path)
+            self._container.mux(self._stream.encode())
 
 
 def enlargement(pixels: Pixels) -> int:

@@ -1,30 +1,26 @@
 """The whole way: look at a clip, design a network, train it, certify it, and write down where everything is."""
 
-import json
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from withinpx.data.reading import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.errors import BrokenTrainingError, InputError
-from withinpx.files import check_is_new, new_folder, write_atomically, write_json
+from withinpx.errors import BrokenTrainingError
+from withinpx.files import check_is_new, write_atomically
 from withinpx.inspection.backdrop import Levels, levels_of
 from withinpx.inspection.inspection import MOST_FRAMES, inspect
-from withinpx.tracking.attempt import Attempt, Job, attempt, folder_of, thumbnails
+from withinpx.tracking.attempt import ATTEMPTS, Attempt, Job, attempt, folder_of, thumbnails
 from withinpx.tracking.body import Recorded
-from withinpx.tracking.detect import EachChunk, detect
-from withinpx.tracking.detector import save_clip_detector
+from withinpx.tracking.detect import TRACKS, EachChunk, chunks, detect
+from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
 from withinpx.tracking.page import PagePictures, write_page
 from withinpx.tracking.plan import Wishes, make_plan, scaled, working_scale
 from withinpx.tracking.summary import draw_summary
-from withinpx.tracking.tracks import Tracks
-from withinpx.training.detector_folder import ASKED, read_asked
+from withinpx.tracking.tracks import Tracks, read_tracks
+from withinpx.training.detector_folder import begin_run
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG
 
@@ -47,9 +43,8 @@ class TrackSettings:
 class Tracked:
     """What came of it."""
 
-    attempt: Attempt
+    detector: Detector
     tracks: Tracks
-    reasons: NDArray[np.str_]
     folder: Path
 
 
@@ -65,10 +60,14 @@ def track(
 ) -> Tracked:
     """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
     started = time.monotonic()
+    wanted = {"data": str(path), **asdict(asked)}
     if not resume:
         check_is_new(out)
+    elif (out / LOG).exists():  # which is written last
+        begin_run(out, wanted, resume)
+        return finished_before(path, out, each_chunk)
     job = look(path, asked, say)
-    begin(out, path, asked, resume)
+    begin_run(out, wanted, resume)
     best: Attempt | None = None
     seed = asked.seed
     while True:
@@ -117,17 +116,6 @@ def look(path: Path, asked: TrackSettings, say: Say) -> Job:
     return Job(inspection, plan, selection, recording, str(path), recorded)
 
 
-def begin(out: Path, path: Path, asked: TrackSettings, resume: bool) -> None:
-    """Make the folder and note what was asked, or check that an interrupted run was asked the same."""
-    wanted = {"data": str(path), **asdict(asked)}
-    if not resume:
-        write_json(new_folder(out) / ASKED, wanted)
-        return
-    before = read_asked(out)
-    if {**before, "budget_s": 0} != {**json.loads(json.dumps(wanted)), "budget_s": 0}:
-        raise InputError(f"{out} was started with other settings ({out / ASKED}): resume with the same ones.")
-
-
 def finish(
     path: Path, out: Path, best: Attempt, job: Job, *, overlay: bool, each_chunk: EachChunk | None = None
 ) -> Tracked:
@@ -141,9 +129,19 @@ def finish(
     background, part = _background(job)
     draw_summary(out / "summary.png", background, tracks, pictures, title, selection=part)
     write_page(out / "certificate.html", detector.certificate, PagePictures(pictures, out / "summary.png", tracks, why))
-    shutil.copyfile(folder_of(out, best.seed) / LOG, out / LOG)
-    shutil.rmtree(out / "attempts", ignore_errors=True)
-    return Tracked(best, tracks, why, out)
+    write_atomically(out / LOG, (folder_of(out, best.seed) / LOG).read_bytes())
+    shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
+    return Tracked(detector, tracks, out)
+
+
+def finished_before(path: Path, out: Path, each_chunk: EachChunk | None) -> Tracked:
+    """What an earlier run wrote; ``each_chunk`` is given the recording once more."""
+    shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
+    detector, _ = load_clip_detector(out)
+    if each_chunk:
+        for chunk in chunks(detector, path):
+            each_chunk(chunk)
+    return Tracked(detector, read_tracks(out / TRACKS, *detector.recording), out)
 
 
 def _background(job: Job) -> tuple[Levels, Selection]:

@@ -1,8 +1,8 @@
 """The tracks table: where every object is in every frame, and how far off that can be."""
 
 import csv
-import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
-from withinpx.files import folder_for
+from withinpx.files import folder_for, naming, written_beside
 
 COLUMNS = (
     *("frame", "time_s", "object", "x", "y", "z_x", "z_y", "width", "height"),
@@ -104,18 +104,20 @@ def write_tracks(path: Path, tracks: Tracks) -> None:
 class TracksWriter:
     """``tracks.csv`` written chunk by chunk: memory does not grow with the recording.
 
-    The rows go to a ``.part`` file beside, which takes the file's name when all are there.
+    The rows go to a file beside, which takes the file's name when all are there.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = folder_for(path.parent) / path.name
-        self._beside = self._path.with_name(f".{path.name}.part")
+        self._stack = ExitStack()
         self._objects: int | None = None
         self._last_frame = -1
 
     def __enter__(self) -> Self:
-        self._file = self._beside.open("w", newline="", encoding="utf-8")
-        self._csv = csv.writer(self._file, lineterminator="\n")
+        with naming(self._path):
+            beside = self._stack.enter_context(written_beside(self._path))
+            file = self._stack.enter_context(beside.open("w", newline="", encoding="utf-8"))
+        self._csv = csv.writer(file, lineterminator="\n")
         self._csv.writerow(COLUMNS)
         return self
 
@@ -128,16 +130,14 @@ class TracksWriter:
         if tracks.frames[0] <= self._last_frame:
             raise InputError(f"Frame {tracks.frames[0]} of the tracks comes after frame {self._last_frame}.")
         self._objects, self._last_frame = tracks.objects, int(tracks.frames[-1])
-        self._csv.writerows(csv_rows(tracks))
+        with naming(self._path):
+            self._csv.writerows(csv_rows(tracks))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._file:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        if kind is None:
-            self._beside.replace(self._path)
+        with naming(self._path) if kind is None else suppress(OSError):  # what came first is told
+            self._stack.__exit__(kind, error, trace)
 
 
 def csv_rows(tracks: Tracks) -> Iterator[list[str]]:

@@ -14,16 +14,20 @@ from withinpx.files import write_atomically
 CHECKPOINT = "checkpoint.safetensors"
 
 
-def save_checkpoint(folder: Path, model: nn.Module, optimiser: Adam, epoch: int) -> None:
-    """All that the next epoch depends on: weights, batch-norm statistics, Adam's moments, the epoch's number."""
+def save_checkpoint(folder: Path, model: nn.Module, optimiser: Adam, seen: dict[str, Tensor], epoch: int) -> None:
+    """All that the next epoch depends on: weights, batch-norm statistics, Adam's moments, the epoch's number.
+
+    And what was ``seen`` on the way: where objects were, by which it is told whether they are lost or at rest.
+    """
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"seen.{name}": value for name, value in seen.items()}
     for index, moments in optimiser.state_dict()["state"].items():
         tensors |= {f"adam.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
     whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     write_atomically(folder / CHECKPOINT, save(whole, metadata={"epoch": str(epoch)}))
 
 
-def load_checkpoint(folder: Path, model: nn.Module, optimiser: Adam) -> int:
+def load_checkpoint(folder: Path, model: nn.Module, optimiser: Adam, seen: dict[str, Tensor]) -> int:
     """Put the state back; the answer is the epoch that was finished last, 0 when there is no checkpoint yet."""
     path = folder / CHECKPOINT
     if not path.exists():
@@ -38,6 +42,8 @@ def load_checkpoint(folder: Path, model: nn.Module, optimiser: Adam) -> int:
             index, moment = name.split(".")
             moments.setdefault(int(index), {})[moment] = value
         optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        for name, value in seen.items():
+            value.copy_(tensors[f"seen.{name}"])
     except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OSError) as error:
         raise InputError(
             f"The checkpoint {path} cannot be read ({type(error).__name__}): train again into another folder."

@@ -6,17 +6,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from withinpx.errors import InputError
-from withinpx.files import new_folder, write_atomically, write_json
+from withinpx.files import is_bare, new_folder, read_json, write_atomically, write_json
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 
 WEIGHTS = "model.safetensors"
 DESCRIPTION = "detector.json"
 ASKED = "run.json"
+SEAL = "sha256"  # of the description itself
 
 
 def begin_run(folder: Path, asked: dict[str, Any], resume: bool) -> bool:
@@ -25,8 +27,10 @@ def begin_run(folder: Path, asked: dict[str, Any], resume: bool) -> bool:
     The answer is whether its detector is finished already.
     """
     if not resume:
-        write_json(new_folder(folder) / ASKED, asked)
-    elif read_asked(folder) != json.loads(json.dumps(asked)):
+        new_folder(folder)
+    if not resume or (folder.is_dir() and is_bare(folder)):  # one that died before it wrote anything begins now
+        write_json(folder / ASKED, asked)
+    elif {**read_asked(folder), "budget_s": 0} != {**json.loads(json.dumps(asked)), "budget_s": 0}:  # more may be given
         raise InputError(f"{folder} was started with other settings ({folder / ASKED}): resume with the same ones.")
     return (folder / DESCRIPTION).exists()
 
@@ -46,42 +50,66 @@ def save_detector(folder: Path, model: Autoencoder, about: dict[str, Any]) -> No
     """Write the weights, then the description that names their hash: a folder with a description is whole."""
     weights = save({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
     write_atomically(folder / WEIGHTS, weights)
-    network = asdict(model.config)
-    write_json(
-        folder / DESCRIPTION, {"network": network, "weights_sha256": hashlib.sha256(weights).hexdigest(), **about}
-    )
+    description = {"network": asdict(model.config), "weights_sha256": hashlib.sha256(weights).hexdigest(), **about}
+    write_json(folder / DESCRIPTION, {**description, SEAL: sealed(description)})
 
 
 def load_detector(folder: Path) -> tuple[Autoencoder, dict[str, Any]]:
     """The network, ready to detect, and all that ``detector.json`` says."""
     about = read_description(folder)
-    try:
-        weights = (folder / WEIGHTS).read_bytes()
-    except OSError as error:
-        raise InputError(f"The detector {folder} has no readable {WEIGHTS}: {error.strerror}.") from None
-    if hashlib.sha256(weights).hexdigest() != about["weights_sha256"]:
-        raise InputError(f"{folder / WEIGHTS} is not the file that {DESCRIPTION} describes: its hash differs.")
+    weights = read_checked(folder / WEIGHTS, about["weights_sha256"])
     try:
         network = dict(about["network"])
         network["background"] = BackgroundMode(network["background"])
-        model = Autoencoder(NetworkConfig(**network))
-        model.load_state_dict(load(weights))
-    except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
+        config, tensors = NetworkConfig(**network), load(weights)
+        with torch.device("meta"):  # sizes and no memory: what they say may be too large for any machine
+            wanted = Autoencoder(config).state_dict()
+        if _sizes(tensors) != _sizes(wanted):
+            raise InputError(
+                f"{folder / WEIGHTS} does not fit the network that {DESCRIPTION} describes: train it again."
+            )
+        model = Autoencoder(config)
+        model.load_state_dict(tensors)
+    except InputError:
+        raise
+    except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError, OverflowError) as error:
         raise InputError(f"The detector {folder} cannot be loaded ({type(error).__name__}): train it again.") from None
     return model.eval(), about
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """What ``detector.json`` says."""
+    """What ``detector.json`` says, if nobody has changed it."""
     path = folder / DESCRIPTION
     if not folder.is_dir():
         raise InputError(f"There is no detector folder {folder}.")
-    if not path.exists():
+    if not path.is_file():
         raise InputError(f"{folder} holds no finished detector ({DESCRIPTION} is missing): finish it with --resume.")
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(about, dict) or "network" not in about or "weights_sha256" not in about:
-            raise ValueError
-    except (ValueError, OSError):
-        raise InputError(f"{path} cannot be read as the description of a detector.") from None
+    about = read_json(path)
+    if not isinstance(about, dict) or "network" not in about or "weights_sha256" not in about:
+        raise InputError(f"{path} cannot be read as the description of a detector.")
+    if about.get(SEAL) != sealed(about):
+        raise InputError(f"{path} is not as it was saved, or of an earlier version: its own hash differs. Train again.")
     return about
+
+
+def sealed(description: dict[str, Any]) -> str:
+    """The hash of all that a description says, itself aside."""
+    said = {name: value for name, value in description.items() if name != SEAL}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def read_checked(path: Path, sha256: str) -> bytes:
+    """A file of a detector, if it is the one that was saved with it."""
+    if not path.is_file():
+        raise InputError(f"The detector {path.parent} has no {path.name}.")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(f"{path} is not the file that its detector was saved with: its hash differs.")
+    return content
+
+
+def _sizes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (value.shape, value.dtype) for name, value in tensors.items()}

@@ -15,7 +15,7 @@ from withinpx.errors import InputError
 from withinpx.model.softargmax import weighted_positions
 from withinpx.training.engine import Engine, SparseEngine
 from withinpx.training.scene import difference
-from withinpx.training.step import Batch, Step, descend
+from withinpx.training.step import Batch, Step, descend, stop_if_broken
 
 TARGET_WIDTH = 0.5  # px; the heatmap is asked to look like a Gaussian this wide, sharp enough to leak nothing
 WARM_START_RATE = 3e-3  # Adam's
@@ -54,7 +54,9 @@ def warm_start(
     engine.model.train()
     for number in range(1, steps + 1):
         chosen = torch.randperm(len(centres), generator=generator)[:batch_size].to(centres.device)
-        step(chosen.expand(2, -1))
+        loss, _ = step(chosen.expand(2, -1))
+        if loss.device.type == "cpu":  # on a GPU the first epoch tells
+            stop_if_broken("in the warm start", loss.item())
         yield number
 
 

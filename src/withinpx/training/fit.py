@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from withinpx.errors import BrokenTrainingError, InputError, StoppedError
+from withinpx.errors import InputError, StoppedError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
@@ -20,10 +20,10 @@ from withinpx.training.device import denormals_as_zero
 from withinpx.training.discover import aimed, lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
 from withinpx.training.learned import Learned
-from withinpx.training.log import Epoch, Log
+from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_picture
-from withinpx.training.step import InTurn, at_once, redraw_step
+from withinpx.training.step import InTurn, at_once, redraw_step, stop_if_broken, stop_if_spoiled
 from withinpx.training.watcher import Watcher
 
 CPU = torch.device("cpu")
@@ -85,10 +85,11 @@ def learn(
     """The loop. ``centres`` (b n 2) is where the heatmaps should begin; not a number where that is not known."""
     model, device = engine.model, settings.device
     optimiser = adam(model, recipe, device)
-    done = load_checkpoint(settings.folder, model, optimiser) if settings.folder else 0
+    learned = Learned(engine, count, recipe)
+    seen = {"latest": engine.latest, "before": learned.before}
+    done = load_checkpoint(settings.folder, model, optimiser, seen) if settings.folder else 0
     log = Log(settings.folder, done)
     step = redraw_step(engine, optimiser)
-    learned = Learned(engine, count, recipe)
     for watcher in settings.watchers:
         watcher.begins(engine, seed)
     if centres is not None and not done:
@@ -103,22 +104,28 @@ def learn(
         losses, accuracies = [], []
         for batch in batches(count, recipe.batch_size, seed, number, device):
             loss, accuracy = step(batch)
+            if device.type == "cpu":  # a GPU would have to wait for the answer: there it is asked after the epoch
+                stop_if_broken(f"in epoch {number}", loss.item())
             losses.append(loss)
             accuracies.append(accuracy)
 
-        epoch = log.add(number, torch.stack(losses).mean().item(), torch.stack(accuracies).mean().item())
-        stop_if_broken(epoch)
+        mean_loss = torch.stack(losses).mean().item()
+        stop_if_broken(f"in epoch {number}", mean_loss)
+        epoch = log.add(number, mean_loss, torch.stack(accuracies).mean().item())
         for watcher in settings.watchers:
             watcher.epoch(epoch, recipe)
         if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_checks]:
             restart_the_lost(engine, centres, recipe, seed, settings.watchers)
         stopping = settings.stop is not None and settings.stop()
-        if settings.folder and (stopping or time.monotonic() - saved > settings.checkpoint_every_s):
-            save_checkpoint(settings.folder, model, optimiser, number)
+        over = number == recipe.epochs or learned.is_over(log.epochs)
+        if stopping or over or time.monotonic() - saved > settings.checkpoint_every_s:
+            stop_if_spoiled(f"in epoch {number}", model)
+            if settings.folder:
+                save_checkpoint(settings.folder, model, optimiser, seen, recipe.epochs if over else number)
             saved = time.monotonic()
         if stopping:
             raise StoppedError(f"Training was stopped after epoch {number}.")
-        if learned.is_over(log.epochs):
+        if over:
             break
     settle_batch_norm([engine], count, recipe.batch_size, device)
     return model.eval()
@@ -202,15 +209,6 @@ def batches(
     nearby = (order + torch.where(outside, -away, away)) % count
     whole = max(count // batch_size, 1) * min(batch_size, count)
     yield from torch.stack([order[:whole], nearby[:whole]]).to(device).split(batch_size, dim=1)
-
-
-def stop_if_broken(epoch: Epoch) -> None:
-    """A loss that is no number never recovers; the last checkpoint is from before it."""
-    if not math.isfinite(epoch.loss):
-        raise BrokenTrainingError(
-            f"Training broke in epoch {epoch.epoch}: the loss is {epoch.loss}. The last checkpoint is kept; "
-            f"try a smaller learning rate or another seed."
-        )
 
 
 @torch.no_grad()

@@ -19,14 +19,14 @@ class Learned:
         self._engine, self._recipe = engine, recipe
         self._steps_per_epoch = max(1, pictures // recipe.batch_size)
         self._every = math.ceil(STEPS / self._steps_per_epoch)
-        self._before = engine.latest.clone()
+        self.before = engine.latest.clone()  # as it was at the last look
 
     def is_over(self, epochs: list[Epoch]) -> bool:
         """Is there nothing more to learn, or no hope?"""
         if not self._recipe.stop_when_learned or len(epochs) % self._every:
             return False
-        moved = (self._engine.latest - self._before).abs().amax().item()  # not a number as long as one was never seen
-        self._before = self._engine.latest.clone()
+        moved = (self._engine.latest - self.before).abs().amax().item()  # not a number as long as one was never seen
+        self.before.copy_(self._engine.latest)
         worst = min(epoch.reconstruction_accuracy for epoch in epochs[-self._every :])
         return (worst >= RIGHT and moved < STEADY_PX) or self._is_hopeless(len(epochs) * self._steps_per_epoch, worst)
 

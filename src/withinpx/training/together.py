@@ -1,6 +1,7 @@
 """Several networks of one shape, trained at once: each learns what it would learn alone."""
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -56,7 +57,10 @@ def _learn_together(
     seeds: Sequence[int],
     when_learned: Callable[[int, int], None] | None,
 ) -> list[Log]:
-    """The loop. Each network stops where it would stop alone, and ends with the weights it had there."""
+    """The loop. Each network stops where it would stop alone, and ends with the weights it had there.
+
+    One whose loss is no number is done after that epoch, without having learned, and ends its log with that loss.
+    """
     device = next(engines[0].model.parameters()).device
     steps = [redraw_step(engine, adam(engine.model, recipe, device)) for engine in engines]
     logs = [Log(None, 0) for _ in engines]
@@ -74,7 +78,9 @@ def _learn_together(
         for each, loss, accuracy in zip(running, losses, accuracies, strict=True):
             if each not in final:
                 logs[each].add(number, loss, accuracy)
-                if each in waiting and learned[each].is_over(logs[each].epochs):  # alone, it would stop here
+                if not math.isfinite(loss):  # it never recovers, and keeps no other from learning
+                    final[each] = copy.deepcopy(engines[each].model.state_dict())
+                elif each in waiting and learned[each].is_over(logs[each].epochs):  # alone, it would stop here
                     waiting.remove(each)
                     if when_learned is None:
                         final[each] = copy.deepcopy(engines[each].model.state_dict())

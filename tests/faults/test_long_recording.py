@@ -1,0 +1,103 @@
+"""A recording of any length: memory does not grow with it, and every frame has its row."""
+
+import csv
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from tests.faults.children import finish
+from tests.faults.torture import Torture
+from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
+from withinpx.data.selection import Selection
+from withinpx.inspection.backdrop import Backdrop
+from withinpx.model.autoencoder import NetworkConfig, new_network
+from withinpx.model.background import BackgroundMode
+from withinpx.tracking.detect import OVERLAY, TRACKS, Chunk, detect
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.shift import Shift
+
+ROW = "long recording"
+WIDTH, HEIGHT, SIDE = 32, 24, 5
+MOST_MB = 200
+LATER_MB = 20  # in the second half, when all that is loaded and kept is there
+
+
+def a_detector() -> Detector:
+    """Untrained: what it says of a frame is wrong, but it looks at every one as a trained one does."""
+    network = NetworkConfig(
+        HEIGHT,
+        WIDTH,
+        encoder_rf=5,
+        decoder_rf=7,
+        sigma=0.8,
+        support=1.6,
+        colours=1,
+        channels=2,
+        background=BackgroundMode.LAYERED,
+    )
+    backdrop = Backdrop(np.full((1, HEIGHT, WIDTH, 1), 0.25, np.float32), np.full((HEIGHT, WIDTH), 0.1, np.float32))
+    objects = (ObjectCertificate(0, (SIDE, SIDE), 4.0, (0, 0), Limits(1.0), ()),)
+    certificate = Certificate("made up", 10, 2, 7, 7, 0.8, 1.6, 1.0, objects)
+    shift = (Shift.everywhere(np.zeros(2)),)
+    return Detector(new_network(network, 0).eval(), backdrop, Selection(), (WIDTH, HEIGHT), shift, certificate)
+
+
+def film(path: Path, frames: int) -> None:
+    """A square that goes to and fro."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=25, options={"preset": "ultrafast", "crf": "12"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "gray"
+        for number in range(frames):
+            pixels = np.full((HEIGHT, WIDTH), 64, np.uint8)
+            left = 3 + abs(number % 40 - 20)
+            pixels[8 : 8 + SIDE, left : left + SIDE] = 220
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="gray")))
+        container.mux(stream.encode())
+
+
+def memory_mb(what: str) -> float:
+    """Of this process: VmRSS is what it has, VmHWM the most it ever had."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    (line,) = (line for line in lines if line.startswith(what))
+    return int(line.split()[1]) / 1024
+
+
+def look(folder: Path, overlay: bool) -> None:
+    """In a process of its own: detect, and note how much memory there was before, after each chunk, and at most."""
+    detector, seen = a_detector(), [memory_mb("VmRSS")]
+
+    def each(chunk: Chunk) -> None:
+        seen.append(memory_mb("VmRSS"))
+
+    detect(detector, folder / "long.mp4", folder / "out", overlay=overlay, each_chunk=each)
+    (folder / "memory.json").write_text(json.dumps([*seen, memory_mb("VmHWM")]))
+
+
+def decoded(path: Path) -> int:
+    with av.open(str(path)) as container:
+        return sum(1 for _ in container.decode(video=0))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says how much memory there is")
+@pytest.mark.parametrize("overlay", [False, True], ids=["table", "table and overlay"])
+def test_memory_does_not_grow_with_the_recording(tmp_path: Path, torture: Torture, overlay: bool) -> None:
+    frames = torture.of(300, 3_000) if overlay else torture.of(3_000, 100_000)
+    film(tmp_path / "long.mp4", frames)
+    finish(partial(look, overlay=overlay), tmp_path, longest_s=600)
+    before, *seen, most = json.loads((tmp_path / "memory.json").read_text())
+    grown, later = max(most, *seen) - before, max(seen) - max(seen[: len(seen) // 2])
+    assert grown < MOST_MB
+    assert later < LATER_MB
+    with (tmp_path / "out" / TRACKS).open(newline="", encoding="utf-8") as file:
+        rows = [int(row["frame"]) for row in csv.DictReader(file)]
+    assert rows == list(range(frames))
+    assert decoded(tmp_path / "long.mp4") == frames
+    assert not overlay or decoded(tmp_path / "out" / OVERLAY) == frames
+    name = "with_overlay" if overlay else "table_alone"
+    torture.count(ROW, frames=frames, rows=len(rows))
+    torture.fact(ROW, **{f"{name}_grown_mb": round(grown, 1), f"{name}_grown_later_mb": round(later, 1)})
