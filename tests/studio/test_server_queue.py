@@ -1,12 +1,7 @@
 """One training at a time: it can be stopped, it goes on, and whoever listens hears of it."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2 as httpx
@@ -14,25 +9,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.studio.pretended import EPOCHS, crash, fail, pretend
+from tests.studio.serve_alone import served
 from tests.studio.studio_server import KEY, TOKEN, Json, client, listening, state_of, until
 from withinpx.studio.app import create_app
 from withinpx.studio.progress import read_progress
 from withinpx.studio.runs import PROGRESS
-
-SERVER = """
-import sys
-from pathlib import Path
-import uvicorn
-from tests.studio.pretended import pretend
-from withinpx.studio.app import create_app
-from withinpx.studio.serving import listen
-
-if __name__ == "__main__":
-    listening = listen("127.0.0.1", 0)
-    print(listening.getsockname()[1], flush=True)
-    config = uvicorn.Config(create_app(Path(sys.argv[1]), sys.argv[2], work=pretend), log_level="error")
-    uvicorn.Server(config).run(sockets=[listening])
-"""
 
 
 def done(asking: TestClient | httpx.Client, each: str) -> int:
@@ -152,32 +133,9 @@ def test_a_server_that_ends_leaves_its_training_to_the_next(home: Path, video: b
     assert [line["done"] for line in lines] == list(range(1, EPOCHS + 1))
 
 
-@contextmanager
-def server(script: Path, home: Path) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
-    """A server in a process of its own, and who asks it."""
-    command = [sys.executable, str(script), str(home), TOKEN]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=KEY, timeout=30) as asking:
-            until(lambda: answers(asking))
-            yield process, asking
-            process.kill()
-
-
-def answers(asking: httpx.Client) -> bool:
-    try:
-        return asking.get("/api/state").status_code == 200
-    except httpx.TransportError:
-        return False
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill here")
-def test_a_killed_server_loses_nothing_and_goes_on(tmp_path: Path, home: Path, video: bytes) -> None:
-    script = tmp_path / "server.py"
-    script.write_text(SERVER)
-    with server(script, home) as (process, asking):
+def test_a_killed_server_loses_nothing_and_goes_on(home: Path, video: bytes) -> None:
+    with served(home) as (process, asking):
         finished = asking.post("/api/runs?name=a.mp4", content=video).json()["id"]
         asking.post(f"/api/runs/{finished}/start")
         until(lambda: asking.get(f"/api/runs/{finished}").json()["state"] == "finished")
@@ -186,7 +144,7 @@ def test_a_killed_server_loses_nothing_and_goes_on(tmp_path: Path, home: Path, v
             asking.post(f"/api/runs/{one}/start")
         until(lambda: done(asking, each) >= 4)
         process.kill()
-    with server(script, home) as (_, asking):
+    with served(home) as (_, asking):
         assert asking.get(f"/api/runs/{finished}").json()["state"] == "finished"
         until(lambda: asking.get(f"/api/runs/{each}").json()["state"] == "finished")
         until(lambda: asking.get(f"/api/runs/{waits}").json()["state"] == "finished")

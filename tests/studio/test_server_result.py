@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.studio.studio_server import Json, client, is_sentence
 from withinpx.studio.app import DEMO
-from withinpx.studio.shipped import DEMO_ID
+from withinpx.studio.shipped import DEMO_ID, DEMO_NAME
 from withinpx.tracking.detector import load_clip_detector
 
 LARGEST_DEMO = 2_000_000  # bytes
@@ -30,10 +30,11 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> "TestClient":  # type: i
 def test_the_demo_is_finished_small_and_tells_no_path(asking: TestClient) -> None:
     run = asking.get(PATH).json()
     assert (run["demo"], run["state"], run["result"]["objects"]) == (True, "finished", 3)
+    assert run["result"]["certified_positions"] < run["result"]["positions"]  # there is a refused frame to jump to
     files = [path for path in DEMO.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < LARGEST_DEMO
     for name in ("detector.json", "run.json"):
-        assert json.loads((DEMO / "out" / name).read_text())["data"] == "demo.mp4"
+        assert json.loads((DEMO / "out" / name).read_text())["data"] == DEMO_NAME
 
 
 def test_the_demo_can_be_looked_at_at_once(asking: TestClient) -> None:
@@ -61,7 +62,7 @@ def test_tracks_are_those_of_the_table(asking: TestClient) -> None:
 def test_the_certificate_is_the_detectors(asking: TestClient) -> None:
     told = asking.get(f"{PATH}/certificate").json()
     assert told == json.loads((DEMO / "out" / "certificate.json").read_text())
-    assert told["source"] == "demo.mp4"
+    assert told["source"] == DEMO_NAME
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """Runs: their options, their frames, what moves in them, and their end."""
 
 import io
+import re
 from pathlib import Path
+from typing import Any
 
+import av
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -11,10 +14,15 @@ from PIL import Image
 from tests.studio.studio_server import Json, client, is_sentence, state_of, until
 from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, small_stage
 from withinpx.data.scenes import write_clip_video
-from withinpx.studio import frames
-from withinpx.studio.frames import OpenClips, frame_times
-from withinpx.studio.looking import look_at
-from withinpx.studio.runs import Options
+from withinpx.data.video import stream_video
+from withinpx.files import write_json
+from withinpx.studio import frame_times as index
+from withinpx.studio import looking, reading
+from withinpx.studio.frame_times import frame_times
+from withinpx.studio.frames import OpenClips
+from withinpx.studio.looking import OutdatedError, look_at, look_closely, what_matters
+from withinpx.studio.refusal import Refusal
+from withinpx.studio.runs import LOOKING, WANTED, Options
 from withinpx.theory import Gaussian, SizeRange, error_bound
 
 
@@ -85,14 +93,57 @@ def test_there_are_no_other_frames(studio: TestClient, run: Json, number: str, s
 
 
 def test_a_long_video_is_indexed_once_and_never_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "LARGE", 0)
+    monkeypatch.setattr(index, "LARGE", 0)
     path = tmp_path / "clip.mp4"
     write_clip_video(path, small_stage().film().clip)
     times = frame_times(path)
     assert len(times) == FRAMES
-    assert (tmp_path / frames.INDEX).exists()
-    monkeypatch.setattr(frames, "_measured_times", None)  # not asked again
+    assert (tmp_path / index.INDEX).exists()
+    monkeypatch.setattr(index, "_measured_times", None)  # not asked again
     assert OpenClips().frame(path, 7).shape == (HEIGHT, WIDTH, 3)
+
+
+def broken_video(path: Path) -> Path:
+    """Its eighth frame cannot be decoded; every frame stands alone in it."""
+    with av.open(str(path), "w", format="mov") as container:
+        stream: Any = container.add_stream("png", rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "rgb24"
+        for pixels in small_stage().film().clip.frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    content = bytearray(path.read_bytes())
+    starts = [found.start() for found in re.finditer(b"\x89PNG", content)]
+    content[starts[7] : starts[7] + 60] = bytes(60)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_frame_that_cannot_be_decoded_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, clips = broken_video(tmp_path / "clip.mov"), OpenClips()
+    assert clips.frame(path, 3).shape == (HEIGHT, WIDTH, 3)  # before anybody has read it
+    told: list[Json] = []
+    monkeypatch.setattr(reading, "EVERY_S", 0.0)
+    monkeypatch.setattr(looking, "write_json", lambda _, what: told.append(what))
+    write_json(tmp_path / WANTED, what_matters(Options()))
+    look_closely(path, FRAMES, Options(), tmp_path)
+    shown = list(stream_video(path))
+    assert len(shown) == FRAMES - 1
+    assert told[:-1] == [{"done": done, "of": FRAMES, "again": False} for done in range(FRAMES)]
+    for number in (6, 7, 8, 22, 3):
+        assert np.array_equal(clips.frame(path, number), shown[number].pixels)
+    with pytest.raises(Refusal, match="no frame 23"):
+        clips.frame(path, FRAMES - 1)
+
+
+def test_a_reading_ends_when_other_options_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "clip.mp4"
+    write_clip_video(path, small_stage().film().clip)
+    write_json(tmp_path / WANTED, what_matters(Options(objects=2)))
+    with pytest.raises(OutdatedError):
+        look_closely(path, FRAMES, Options(), tmp_path)
+    assert not (tmp_path / LOOKING).exists()
 
 
 def test_a_clip_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

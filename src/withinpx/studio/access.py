@@ -1,11 +1,12 @@
 """Who may ask: those who know the token, by this machine's own names, from this page alone."""
 
 import ipaddress
+import re
 import secrets
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -16,6 +17,7 @@ OWN_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  (a name for what a person may ask for)
 CHANGING = frozenset({"POST", "PUT", "DELETE", "PATCH"})
 OPEN = "/static/"
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+))(?::\d{1,5})?")  # an address or a name, and a port
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
     "style-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -58,14 +60,16 @@ class Access:
         headers, path = Headers(scope=scope), scope["path"]
         if not self.is_own(headers.get("host", "")):
             return refused(HTTPStatus.MISDIRECTED_REQUEST, "This server does not go by that name.")
-        if scope["method"] in CHANGING and is_from_elsewhere(headers):
-            return refused(HTTPStatus.FORBIDDEN, "Another page may not change anything here.")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
         if path == "/" and self.is_token(given):
             return self._let_in()
-        if path.startswith(OPEN) or self.is_token(token_of(headers)):
+        if path.startswith(OPEN):
             return None
-        return _locked() if path == "/" else refused(HTTPStatus.UNAUTHORIZED, NO_TOKEN)
+        if not self.is_token(token_of(headers)):
+            return _locked() if path == "/" else refused(HTTPStatus.UNAUTHORIZED, NO_TOKEN)
+        if scope["method"] in CHANGING and is_from_elsewhere(headers):
+            return refused(HTTPStatus.FORBIDDEN, "Another page may not change anything here.")
+        return None
 
     def _let_in(self) -> Response:
         answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
@@ -78,7 +82,8 @@ class Access:
 
     def is_own(self, host: str) -> bool:
         """Is this a name of this server's? A page elsewhere that points its own name here is not let in."""
-        name = urlsplit(f"//{host}").hostname or ""
+        found = HOST.fullmatch(host.lower())
+        name = (found[1] or found[2]) if found else ""
         if name in OWN_NAMES or name == self.host.lower():
             return True
         return self.host in EVERY_ADDRESS and _is_address(name)
@@ -98,10 +103,13 @@ def token_of(headers: Headers) -> str:
 
 def is_from_elsewhere(headers: Headers) -> bool:
     """Was this sent by a page that is not this server's?"""
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    host = headers.get("host", "").lower()
+    if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
         return True
-    return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    return origin is None and "authorization" not in headers  # every browser says it; a program brings its token
 
 
 def refused(status: HTTPStatus, sentence: str) -> JSONResponse:

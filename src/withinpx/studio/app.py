@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,6 +20,7 @@ from withinpx.errors import InputError
 from withinpx.files import alone_in
 from withinpx.studio.access import Access, refused
 from withinpx.studio.api_page import api_page
+from withinpx.studio.body_limit import TOO_MUCH, TOO_SLOW, BodyLimit
 from withinpx.studio.looking import Looker
 from withinpx.studio.process import Work, train
 from withinpx.studio.queue import Queue
@@ -31,6 +32,12 @@ HERE = Path(__file__).parent
 STATIC, DEMO = HERE / "static", HERE / "demo"
 UPLOAD_LIMIT = 4_096_000_000  # bytes
 PREPARE_AFTER_S = 1.5  # when the page is there, torch may take its time
+WHY_NOT = {
+    HTTPStatus.BAD_REQUEST: "The request cannot be read.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "That cannot be done here.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_MUCH,
+    HTTPStatus.REQUEST_TIMEOUT: TOO_SLOW,
+}
 
 
 def create_app(
@@ -38,7 +45,8 @@ def create_app(
 ) -> FastAPI:
     """A studio that keeps its runs in ``home``; ``work`` is what a training's process does."""
     runs = Runs(home, DEMO)
-    studio = Studio(runs, Queue(runs, work), Looker(runs), upload_limit)
+    ending = Event()
+    studio = Studio(runs, Queue(runs, work), Looker(runs, ending), upload_limit, ending)
 
     @asynccontextmanager
     async def open_studio(_: FastAPI) -> AsyncIterator[None]:
@@ -52,12 +60,20 @@ def create_app(
             studio.drawer.close()
             studio.queue.close()
 
-    app = FastAPI(title="withinpx studio", version=__version__, lifespan=open_studio, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="withinpx studio",
+        version=__version__,
+        lifespan=open_studio,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # an address that is not there leads nowhere else
+    )
     app.state.studio = studio
     app.include_router(routes(studio))
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False), name="static")
     _add_pages(app)
     _add_refusals(app, home)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Access, token=token, host=host)
     return app
 
@@ -92,7 +108,7 @@ def _add_refusals(app: FastAPI, home: Path) -> None:
     @app.exception_handler(HTTPException)
     def unknown(_: Request, error: HTTPException) -> Response:
         status = HTTPStatus(error.status_code)
-        return refused(status, f"{status.phrase}: there is nothing like that here.")
+        return refused(status, WHY_NOT.get(status, f"{status.phrase}: there is nothing like that here."))
 
     @app.exception_handler(ClientDisconnect)
     def gone(_: Request, __: ClientDisconnect) -> Response:

@@ -3,7 +3,7 @@
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
 from io import BytesIO
@@ -25,10 +25,11 @@ Place = tuple[float, float] | None
 
 
 class Drawer:
-    """Draws in one thread, where small pictures are fastest; films are drawn beside it."""
+    """Draws in one thread, where small pictures are fastest; films are drawn beside it, one after the other."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "drawing", _be_quick)
+        self._studio = ThreadPoolExecutor(1, "filming", _be_quick)
         self._lock = Lock()
         self._loaded: OrderedDict[Path, Detector] = OrderedDict()
 
@@ -38,7 +39,15 @@ class Drawer:
 
     def draw(self, folder: Path, places: Sequence[Place]) -> bytes:
         """A PNG of the part of the recording that the detector knows, with the objects that have a place."""
-        return self._thread.submit(self._draw, folder, places).result()
+        return self.drawing(folder, places).result()
+
+    def drawing(self, folder: Path, places: Sequence[Place]) -> "Future[bytes]":
+        """The same, for those who do not wait."""
+        return self._thread.submit(self._draw, folder, places)
+
+    def filming(self, folder: Path, paths: Sequence[Sequence[Place]], fps: float) -> "Future[bytes]":
+        """An .mp4 of objects along paths, a list of places per frame."""
+        return self._studio.submit(self._film, folder, paths, fps)
 
     def detector(self, folder: Path) -> "Detector":
         """Of a finished run."""
@@ -58,13 +67,18 @@ class Drawer:
 
     def close(self) -> None:
         """Draw nothing more."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for thread in (self._thread, self._studio):
+            thread.shutdown(wait=False, cancel_futures=True)
 
     def _draw(self, folder: Path, places: Sequence[Place]) -> bytes:
         picture = picture_with(self.detector(folder), places)
         content = BytesIO()
         Image.fromarray(picture.squeeze()).save(content, "PNG", compress_level=1)
         return content.getvalue()
+
+    def _film(self, folder: Path, paths: Sequence[Sequence[Place]], fps: float) -> bytes:
+        with film(self.detector(folder), paths, fps) as path:
+            return path.read_bytes()
 
 
 def picture_with(detector: "Detector", places: Sequence[Place]) -> "Pixels":

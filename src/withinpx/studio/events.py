@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from withinpx.errors import InputError
 from withinpx.files import read_json
 from withinpx.studio.progress import read_progress
 from withinpx.studio.refusal import Refusal
-from withinpx.studio.runs import PLACES, PREVIEW, PROGRESS, Runs
+from withinpx.studio.runs import LOOKING, PLACES, PREVIEW, PROGRESS, Runs
 
 EVERY_S = 0.25  # between two looks at the run
 ALIVE_EVERY_S = 10.0  # a word that says that nothing happens
@@ -25,14 +26,22 @@ class Story:
         self._folder = runs.folder(each)
         self._told = ""
         self._read = 0  # bytes of the progress
-        self._stamp = -1
+        self._stamp = self._looked = 0
 
     def news(self) -> list[str]:
         """What the listener does not know yet."""
         run = json.dumps(self._runs.told(self._runs[self._id]))
         new = [] if run == self._told else [f"event: run\ndata: {run}\n\n"]
         self._told = run
-        return [*new, *self._epochs(), *self._preview()]
+        return [*new, *self._looking(), *self._epochs(), *self._preview()]
+
+    def _looking(self) -> list[str]:
+        stamp = _stamp(self._folder / LOOKING)
+        if stamp in (self._looked, 0):
+            return []
+        self._looked = stamp
+        known = _read(self._folder / LOOKING)
+        return [_event("looking", known)] if known else []
 
     def _epochs(self) -> list[str]:
         path = self._folder / PROGRESS
@@ -49,14 +58,14 @@ class Story:
         if stamp in (self._stamp, 0):
             return []
         self._stamp = stamp
-        return [_event("preview", {"stamp": stamp, **_places(self._folder / PLACES)})]
+        return [_event("preview", {"stamp": stamp, **_read(self._folder / PLACES)})]
 
 
-async def events(runs: Runs, each: str) -> AsyncIterator[str]:
-    """As long as somebody listens and the run is there."""
+async def events(runs: Runs, each: str, ending: Event) -> AsyncIterator[str]:
+    """As long as somebody listens, the run is there, and the server does not end."""
     story = Story(runs, each)
     silent_s = 0.0
-    while True:
+    while not ending.is_set():
         try:
             new = await asyncio.to_thread(story.news)
         except Refusal:  # deleted
@@ -80,10 +89,14 @@ def _epoch(line: dict[str, Any]) -> dict[str, Any]:
 
 def _stamp(path: Path) -> int:
     """When a file was last written, ms; 0 if it is not there."""
-    return path.stat().st_mtime_ns // 1_000_000 if path.exists() else 0
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return 0
 
 
-def _places(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
+    """Nothing, if it is not there or no longer."""
     try:
         known: dict[str, Any] = read_json(path)
     except InputError:

@@ -2,10 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
 from http import HTTPStatus
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -19,12 +18,11 @@ from PIL import Image
 from withinpx.data.images import image_paths, read_picture
 from withinpx.data.video import pixels_of, stream_video
 from withinpx.errors import InputError
+from withinpx.studio.frame_times import decoded, frame_times, noted, pictures_in
 from withinpx.studio.refusal import Refusal
 from withinpx.studio.runs import Footage
 
 Pixels = NDArray[np.uint8]  # (height, width, colours)
-INDEX = ".frames.npy"
-LARGE = 20_000_000  # bytes
 NEAR = 24  # frames: one so little ahead is read on to, not sought
 MOST_OPEN = 4  # recordings
 MOST_PIXELS = 64_000_000  # of a picture; 8K has half as many
@@ -61,10 +59,7 @@ class PictureFrames:
 
 
 class VideoFrames:
-    """A video, kept open where it was read last; the times of its frames say where the others are.
-
-    A frame that cannot be decoded still counts here, though not in the tracks: behind it, numbers differ by one.
-    """
+    """A video, kept open where it was read last; the times of its frames say where the others are."""
 
     def __init__(self, path: Path, times: NDArray[np.int64]) -> None:
         self._path, self._times, self._lock = path, times, Lock()
@@ -99,18 +94,17 @@ class VideoFrames:
     def _read(self, number: int) -> Pixels:
         if self._container is None:
             self._container = av.open(str(self._path))
-            self._container.streams.video[0].thread_type = "AUTO"
+            pictures_in(self._container).thread_type = "AUTO"
         wanted = int(self._times[number])
         if self._at is None or not self._at < number <= self._at + NEAR:
-            stream = self._container.streams.video[0]
+            stream = pictures_in(self._container)
             self._container.seek(wanted, stream=stream)
-            self._decoded = self._container.decode(stream)
+            self._decoded = decoded(self._container, stream)
         self._at = None
-        with suppress(FFmpegError):
-            for frame in self._decoded:
-                if frame.pts is not None and frame.pts >= wanted:
-                    self._at = int(np.searchsorted(self._times, frame.pts))
-                    return pixels_of(frame)
+        for frame in self._decoded:
+            if frame.pts is not None and frame.pts >= wanted:
+                self._at = int(np.searchsorted(self._times, frame.pts))
+                return pixels_of(frame)
         raise _no_frame(number)
 
     def _read_through(self, number: int) -> Pixels:
@@ -126,7 +120,7 @@ class OpenClips:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._open: OrderedDict[Path, Frames] = OrderedDict()
+        self._open: OrderedDict[Path, tuple[float, Frames]] = OrderedDict()
 
     def frame(self, clip: Path, number: int) -> Pixels:
         """One frame of a recording."""
@@ -138,52 +132,35 @@ class OpenClips:
     def close(self, clip: Path) -> None:
         """Let a recording go, so that it can be deleted."""
         with self._lock:
-            frames = self._open.pop(clip, None)
+            _, frames = self._open.pop(clip, (0.0, None))
         if frames is not None:
             frames.close()
 
     def _of(self, clip: Path) -> Frames:
         with self._lock:
-            frames = self._open.pop(clip, None)
+            known, frames = self._open.pop(clip, (0.0, None))
+            newest = noted(clip)
+            if frames is not None and known != newest:  # a reading has found that some frames cannot be decoded
+                frames.close()
+                frames = None
             if frames is None:
                 frames = PictureFrames(clip) if clip.is_dir() else VideoFrames(clip, frame_times(clip))
-            self._open[clip] = frames
+            self._open[clip] = newest, frames
             while len(self._open) > MOST_OPEN:
-                self._open.popitem(last=False)[1].close()
+                self._open.popitem(last=False)[1][1].close()
             return frames
-
-
-def frame_times(clip: Path) -> NDArray[np.int64]:
-    """When each frame is shown, in the file's own ticks. A large file takes long to read: its answer is kept beside."""
-    kept = clip.with_name(INDEX)
-    with suppress(OSError, ValueError):
-        return np.asarray(np.load(kept), np.int64)
-    times = _measured_times(clip)
-    if clip.stat().st_size > LARGE:
-        np.save(kept, times)
-    return times
-
-
-def _measured_times(clip: Path) -> NDArray[np.int64]:
-    """From the file's packets, none of which is decoded: a header's promises are not believed."""
-    with av.open(str(clip)) as container:
-        times = []
-        with suppress(FFmpegError):  # a file that breaks off has the frames that come before
-            for packet in container.demux(container.streams.video[0]):
-                if packet.size and not packet.is_discard:
-                    times.append(0 if packet.pts is None else packet.pts)
-    return np.sort(np.array(times, np.int64))
 
 
 def video_footage(clip: Path) -> Footage:
     """What is known of a video by its packets and its first frame; what cannot be shown is refused."""
     try:
         with av.open(str(clip)) as container:
-            if not container.streams.video:
+            stream = pictures_in(container)
+            if stream is None:
                 raise InputError(f"{clip.name} has no pictures in it (no video stream).")
-            stream = container.streams.video[0]
-            if stream.width * stream.height > MOST_PIXELS:
-                raise InputError(f"The pictures of {clip.name} are {stream.width}x{stream.height} px: scale them down.")
+            for each in chain([stream], islice(decoded(container, stream), 1)):  # what it says, and what it shows
+                if each.width * each.height > MOST_PIXELS:
+                    raise InputError(f"The pictures of {clip.name} are {each.width}x{each.height} px: scale them down.")
             tick_s, rate = float(stream.time_base or 0), float(stream.average_rate or 25)
         first = next(stream_video(clip), None)
     except FFmpegError as error:

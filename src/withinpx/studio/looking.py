@@ -1,77 +1,106 @@
 """What moves in a clip, as the page shows it: looked at in processes of their own, once for each choice of options."""
 
+import asyncio
 import math
 import os
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import asdict
+from http import HTTPStatus
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from withinpx.errors import InputError
 from withinpx.files import read_json, write_json
-from withinpx.studio.process import end_with_parent
-from withinpx.studio.runs import INSPECTION, Options, Run, Runs
+from withinpx.studio.process import be_second
+from withinpx.studio.reading import watched
+from withinpx.studio.refusal import Refusal
+from withinpx.studio.runs import INSPECTION, LOOKING, WANTED, Options, Run, Runs
 
 MOST_PLACES = 40  # of a mover that are told
 AT_ONCE = 2  # clips: a long one must not keep another waiting
+NICE = 5  # behind the server, before a training: somebody waits for it
+EVERY_S = 0.25  # between two looks whether the server ends
 Seen = dict[str, Any]
 
 
-class Looker:
-    """Answers are shared: who asks while somebody else's answer is being made waits for the same one."""
+class OutdatedError(InputError):
+    """Other options were chosen while a clip was being read."""
 
-    def __init__(self, runs: Runs) -> None:
-        self._runs, self._lock = runs, Lock()
+
+class Looker:
+    """Answers are shared: who asks while somebody else's answer is being made waits for the same one.
+
+    Nobody waits in a thread: a long clip takes minutes, and there are not so many threads.
+    """
+
+    def __init__(self, runs: Runs, ending: Event) -> None:
+        self._runs, self._ending, self._lock = runs, ending, Lock()
         self._pool = _new_pool()
         self._answers: dict[tuple[str, str], Future[Seen]] = {}
 
-    def inspection(self, run: Run) -> Seen:
+    async def inspection(self, each: str) -> Seen:
         """What was seen in a run's clip with its options."""
-        choice = what_matters(run.options)
-        kept = self._runs.folder(run.id) / INSPECTION
-        if kept.exists():
-            known: Seen = read_json(kept)
-            if known["options"] == choice:
-                return dict(known["seen"])
-        answer = self._answer(run, str(choice))
-        try:
-            seen = answer.result()
-        except BrokenProcessPool:
-            with self._lock:
-                self._pool, self._answers = _new_pool(), {}
-            raise InputError(
-                "The clip could not be looked at: its process ended, perhaps for want of memory."
-            ) from None
-        except BaseException:
-            self._forget(run.id, str(choice))
-            raise
-        if run.id in self._runs:
-            write_json(kept, {"options": choice, "seen": seen})
-        self._forget(run.id, str(choice))
-        return seen
+        while True:
+            run = self._runs[each]
+            known = await asyncio.to_thread(self._kept, run)
+            if known is not None:
+                return known
+            answer = await asyncio.to_thread(self._answer, run)
+            try:
+                return await self._awaited(asyncio.wrap_future(answer))
+            except OutdatedError:
+                if what_matters(self._runs[each].options) != what_matters(run.options):
+                    raise Refusal(HTTPStatus.CONFLICT, "Other options were chosen meanwhile: ask again.") from None
+            except BrokenProcessPool:
+                raise InputError(
+                    "The clip could not be looked at: its process ended, perhaps for want of memory."
+                ) from None
 
     def close(self) -> None:
-        """Look at nothing more."""
+        """Look at nothing more; this process would not end before those that read on."""
+        for each, _ in list(self._answers):
+            with suppress(OSError, Refusal):
+                write_json(self._runs.folder(each) / WANTED, None)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer(self, run: Run, choice: str) -> "Future[Seen]":
-        with self._lock:
-            key = run.id, choice
-            if key not in self._answers:
-                clip = self._runs.clip(run.id)
-                self._answers[key] = self._pool.submit(look_at, clip, run.clip.frames, run.options)
-            return self._answers[key]
+    async def _awaited(self, answer: "asyncio.Future[Seen]") -> Seen:
+        """Others wait for the same one: nobody takes it away from them."""
+        while not self._ending.is_set():
+            if (await asyncio.wait([answer], timeout=EVERY_S))[0]:
+                return answer.result()
+        raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "The studio is about to end.")
 
-    def _forget(self, each: str, choice: str) -> None:
+    def _kept(self, run: Run) -> Seen | None:
+        kept = self._runs.folder(run.id) / INSPECTION
+        if not kept.exists():
+            return None
+        known: Seen = read_json(kept)
+        return dict(known["seen"]) if known["options"] == what_matters(run.options) else None
+
+    def _answer(self, run: Run) -> "Future[Seen]":
+        folder, choice = self._runs.folder(run.id), what_matters(run.options)
+        key = run.id, str(choice)
         with self._lock:
-            self._answers.pop((each, choice), None)
+            write_json(folder / WANTED, choice)
+            if key in self._answers:
+                return self._answers[key]
+            clip = self._runs.clip(run.id)
+            try:
+                answer = self._pool.submit(look_closely, clip, run.clip.frames, run.options, folder)
+            except BrokenProcessPool:
+                self._pool = _new_pool()
+                answer = self._pool.submit(look_closely, clip, run.clip.frames, run.options, folder)
+            self._answers[key] = answer
+        answer.add_done_callback(lambda _: self._answers.pop(key, None))  # without the lock, which a caller may hold
+        return answer
 
 
 def _new_pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(AT_ONCE, get_context("spawn"), end_with_parent)
+    return ProcessPoolExecutor(AT_ONCE, get_context("spawn"), be_second, (NICE,))
 
 
 def what_matters(options: Options) -> dict[str, Any]:
@@ -84,6 +113,34 @@ def what_matters(options: Options) -> dict[str, Any]:
         "background": known["background"],
         "target": known["target"],
     }
+
+
+def look_closely(clip: Path, frames: int, options: Options, folder: Path) -> Seen:
+    """Look at a run's clip; how far that is, what was seen, and which frames can be decoded is in the run's folder."""
+    from withinpx.studio.frame_times import note_times  # noqa: PLC0415
+
+    choice, telling = what_matters(options), folder / LOOKING
+
+    def tell(done: int, again: bool) -> None:
+        try:
+            wanted = read_json(folder / WANTED)
+        except InputError:  # the run is deleted
+            wanted = None
+        if wanted != choice:
+            raise OutdatedError("Other options were chosen meanwhile.")
+        write_json(telling, {"done": done, "of": max(done, frames), "again": again})
+
+    try:
+        tell(0, False)
+        with watched(tell) as reading:
+            seen = look_at(clip, frames, options)
+        note_times(clip, reading.times_s)
+        write_json(folder / INSPECTION, {"options": choice, "seen": seen})
+    except FileNotFoundError:
+        raise OutdatedError("The run was deleted meanwhile.") from None
+    finally:
+        telling.unlink(missing_ok=True)
+    return seen
 
 
 def look_at(clip: Path, frames: int, options: Options) -> Seen:

@@ -16,6 +16,7 @@ from withinpx.studio.runs import Run
 
 PATIENCE_S = 20.0  # that an earlier process of the same run has to end
 ENDED = 3  # exit status of a process whose server is gone
+NICE = 10  # how far a training steps back behind the server and the browser
 
 
 class Flag(Protocol):
@@ -30,14 +31,16 @@ Work = Callable[[Path, Run, Flag], None]
 
 def begin(work: Work, folder: Path, run: Run, stop: Flag) -> None:
     """Do the work."""
-    end_with_parent()
+    be_second(NICE)
     with ExitStack() as stack:
         _wait_for(stack, folder)
         work(folder, run, stop)
 
 
-def end_with_parent() -> None:
-    """From now on, this process ends when the server is gone: nobody would hear of what it does."""
+def be_second(nice: int) -> None:
+    """This process comes after the server: it yields to it, and ends when it is gone, for nobody would hear of it."""
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(nice)
     parent = parent_process()
     if parent is not None:
         Thread(target=_end_after, args=[parent], daemon=True).start()

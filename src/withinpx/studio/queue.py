@@ -82,7 +82,7 @@ class Queue:
             _, process, event = self._current
             self._stopping.add(each)
             event.set()
-            timer = Timer(PATIENCE_S, process.kill)
+            timer = Timer(PATIENCE_S, _kill, [process])
             timer.daemon = True
             timer.start()
             return run
@@ -117,6 +117,7 @@ class Queue:
             process.join()
             with self._changed, suppress(OSError):  # what cannot be noted now, the next server finds out
                 self._ended(process.exitcode)
+            process.close()
 
     def _started(self, each: str) -> Any:
         run = self._runs.change(each, state="training")
@@ -156,3 +157,9 @@ class Queue:
         else:
             self._runs.change(each, state="failed", error=known.get("error", "The training failed."))
         return True
+
+
+def _kill(process: Any) -> None:
+    """One that does not stop by itself; most have ended long ago, and are closed."""
+    with suppress(ValueError):
+        process.kill()

@@ -1,8 +1,10 @@
 """Every request that the page makes; each is a few lines that call somebody else."""
 
+from asyncio import wrap_future
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -11,7 +13,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from withinpx import __version__
 from withinpx.studio import downloads, uploads
 from withinpx.studio.bound_view import bound_json
-from withinpx.studio.drawing import Drawer, film
+from withinpx.studio.drawing import Drawer
 from withinpx.studio.events import events
 from withinpx.studio.frames import OpenClips, jpeg
 from withinpx.studio.looking import Looker
@@ -35,6 +37,7 @@ class Studio:
     queue: Queue
     looker: Looker
     upload_limit: int  # bytes
+    ending: Event  # set when the server is about to
     drawer: Drawer = field(default_factory=Drawer)
     clips: OpenClips = field(default_factory=OpenClips)
 
@@ -64,17 +67,12 @@ def _all_runs(router: APIRouter, studio: Studio) -> None:
     @router.post("/runs", status_code=HTTPStatus.CREATED)
     async def upload(request: Request, name: str) -> Json:
         """A new run of the video in the body."""
-        length = request.headers.get("content-length", "")
-        size = int(length) if length.isdecimal() else None
-        run = await uploads.receive_video(runs, name, request.stream(), size, studio.upload_limit)
-        return runs.told(run)
+        return runs.told(await uploads.receive_video(runs, name, uploads.Body.of(request), studio.upload_limit))
 
     @router.post("/runs/pictures", status_code=HTTPStatus.CREATED)
     async def upload_pictures(request: Request, name: str = "pictures") -> Json:
         """A new run of the images in the body: multipart, a field `pictures` each."""
-        return runs.told(
-            await uploads.receive_pictures(runs, name, request.headers, request.stream(), studio.upload_limit)
-        )
+        return runs.told(await uploads.receive_pictures(runs, name, uploads.Body.of(request), studio.upload_limit))
 
     @router.post("/demo/copy", status_code=HTTPStatus.CREATED)
     def copy_demo() -> Json:
@@ -137,9 +135,9 @@ def _one_run(router: APIRouter, studio: Studio) -> None:
         return Response(jpeg(picture, part, longest), media_type="image/jpeg", headers=CACHED)
 
     @router.get("/runs/{each}/inspection")
-    def inspection(each: str) -> Json:
-        """What moves in the clip."""
-        return studio.looker.inspection(runs[each])
+    async def inspection(each: str) -> Json:
+        """What moves in the clip; a long one takes minutes."""
+        return await studio.looker.inspection(each)
 
 
 def _training(router: APIRouter, studio: Studio) -> None:
@@ -159,9 +157,9 @@ def _training(router: APIRouter, studio: Studio) -> None:
 
     @router.get("/runs/{each}/events", response_class=StreamingResponse)
     async def story(each: str) -> StreamingResponse:
-        """What happens, as it happens: server-sent events `run`, `epoch` and `preview`."""
+        """What happens, as it happens: server-sent events `run`, `looking`, `epoch` and `preview`."""
         runs.folder(each)  # refuses what is not there before the stream begins
-        return StreamingResponse(events(runs, each), media_type="text/event-stream", headers=FRESH)
+        return StreamingResponse(events(runs, each, studio.ending), media_type="text/event-stream", headers=FRESH)
 
     @router.get("/runs/{each}/preview", response_class=Response)
     def preview(each: str) -> Response:
@@ -198,17 +196,15 @@ def _result(router: APIRouter, studio: Studio) -> None:
 
 def _editing(router: APIRouter, studio: Studio) -> None:
     @router.post("/runs/{each}/draw", response_class=Response)
-    def draw(each: str, order: DrawOrder) -> Response:
+    async def draw(each: str, order: DrawOrder) -> Response:
         """The decoder's picture with objects where they never were, as a PNG of the crop."""
-        picture = studio.drawer.draw(studio.out(each), order.positions)
+        picture = await wrap_future(studio.drawer.drawing(studio.out(each), order.positions))
         return Response(picture, media_type="image/png", headers=FRESH)
 
     @router.post("/runs/{each}/film", response_class=Response)
-    def make_film(each: str, order: FilmOrder) -> Response:
+    async def film(each: str, order: FilmOrder) -> Response:
         """Objects along paths they never took, as an .mp4."""
-        detector = studio.drawer.detector(studio.out(each))
-        with film(detector, order.paths, order.fps) as path:
-            content = path.read_bytes()
+        content = await wrap_future(studio.drawer.filming(studio.out(each), order.paths, order.fps))
         attached = {"Content-Disposition": 'attachment; filename="film.mp4"'}
         return Response(content, media_type="video/mp4", headers=attached)
 

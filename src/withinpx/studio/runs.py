@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from withinpx.data.scenes import demo_clip_path
 from withinpx.errors import InputError
 from withinpx.files import folder_for, read_json, write_json
 from withinpx.studio.progress import last_progress
@@ -19,6 +18,7 @@ from withinpx.studio.refusal import no_such_run
 State = Literal["ready", "waiting", "training", "stopped", "finished", "failed"]
 DESCRIPTION, CLIP, OUT, PROGRESS, PREVIEW = "run.json", "clip", "out", "progress.jsonl", "preview.png"
 PLACES, OUTCOME, REASONS, INSPECTION = "preview.json", "outcome.json", "reasons.csv", "inspection.json"
+LOOKING, WANTED = "looking.json", "wanted.json"  # how far an inspection is, and with which options one is wanted
 OF_A_TRAINING = (OUT, PROGRESS, PREVIEW, PLACES, OUTCOME, REASONS)
 ARRIVING, LEAVING = ".arriving-", ".leaving-"  # folders that are not runs yet, or no longer
 ACTIVE = ("waiting", "training")
@@ -134,7 +134,7 @@ class Runs:
 
     def clip(self, each: str) -> Path:
         """The recording: a file, or a folder of images."""
-        return demo_clip_path() if each == self.demo else self.folder(each) / CLIP / self[each].name
+        return self.folder(each) / CLIP / self[each].name
 
     def arriving(self, each: str) -> Path:
         """Where a clip is gathered until it is known to be one; what is left here is removed at the next start."""

@@ -5,7 +5,8 @@ import socket
 import webbrowser
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
+from types import FrameType
 
 import uvicorn
 
@@ -31,8 +32,21 @@ def serve(home: Path, host: str, port: int, upload_limit: int, *, browse: bool) 
     if browse:
         Timer(BROWSE_AFTER_S, webbrowser.open, [address]).start()
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S, server_header=False)
-    with suppress(KeyboardInterrupt):  # the way to end it
-        uvicorn.Server(config).run(sockets=[listening])
+    with listening, suppress(KeyboardInterrupt):  # the way to end it
+        Server(config, app.state.studio.ending).run(sockets=[listening])
+
+
+class Server(uvicorn.Server):
+    """Tells those who would wait for ever that it ends."""
+
+    def __init__(self, config: uvicorn.Config, ending: Event) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """An interrupt."""
+        self._ending.set()
+        super().handle_exit(sig, frame)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -44,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
             stack.pop_all()  # it stays open
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:  # the last: a host that no name can be
         said = getattr(error, "strerror", None) or error
         raise InputError(f"The server cannot listen at {host}, port {port}: {said}. Choose another --port.") from None
     return listening

@@ -1,6 +1,6 @@
 """A run's options as ``track`` takes them."""
 
-from withinpx.data.selection import Selection
+from withinpx.studio.reading import WatchedSelection
 from withinpx.studio.runs import Options
 from withinpx.tracking.plan import Wishes
 from withinpx.tracking.track import TrackSettings
@@ -18,5 +18,8 @@ def track_settings(options: Options) -> TrackSettings:
         channels=NARROW if options.quick else CHANNELS,
     )
     return TrackSettings(
-        Selection(crop=options.crop), wishes, options.seed, budget_s=0.0 if options.quick else TrackSettings.budget_s
+        WatchedSelection(crop=options.crop),
+        wishes,
+        options.seed,
+        budget_s=0.0 if options.quick else TrackSettings.budget_s,
     )

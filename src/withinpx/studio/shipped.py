@@ -1,6 +1,6 @@
-"""The demo that comes with the package: a finished run of its own clip.
+"""The demo that comes with the package: a finished run of a clip in which one thing leaves, so that frames are refused.
 
-``python -m withinpx.studio.shipped`` makes it again, in a minute or two.
+``python -m withinpx.studio.shipped`` makes it again, in a few minutes; with a folder's name, there.
 """
 
 import os
@@ -16,7 +16,7 @@ from threading import Event
 import av
 from PIL import Image
 
-from withinpx.data.scenes import DEMO_NAME, demo_clip_path
+from withinpx.data.scenes import leaving, write_clip_video
 from withinpx.data.stage import FRAMES_PER_SECOND
 from withinpx.files import folder_for, read_json, write_json
 from withinpx.studio.app import DEMO
@@ -27,20 +27,21 @@ from withinpx.studio.worker import work
 from withinpx.tracking.detect import OVERLAY
 
 DEMO_ID = "00000000000000de"
+DEMO_NAME = "three_things.mp4"
 MADE = "2026-11-15T12:00:00Z"
-KEPT = (OUT, PREVIEW, PROGRESS, REASONS)
+KEPT = (CLIP, OUT, PREVIEW, PROGRESS, REASONS)
 COLOURS = 96  # of the figure
+SEED = 2  # of the scene
 
 
 def make_demo(into: Path) -> Run:
-    """Train the package's clip as a person would, and keep what the page shows of it."""
-    clip = demo_clip_path()
+    """Film a clip, train it as a person would, and keep what the page shows of it."""
     options = Options(quick=True)
-    run = Run(DEMO_ID, DEMO_NAME, MADE, video_footage(clip), options, demo=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        (folder / CLIP).mkdir()
-        shutil.copyfile(clip, folder / CLIP / DEMO_NAME)
+        clip = folder_for(folder / CLIP) / DEMO_NAME
+        write_clip_video(clip, leaving(frames=60, width=160, height=120, seed=SEED).clip)
+        run = Run(DEMO_ID, DEMO_NAME, MADE, video_footage(clip), options, demo=True)
         write_json(
             folder / INSPECTION, {"options": what_matters(options), "seen": look_at(clip, run.clip.frames, options)}
         )

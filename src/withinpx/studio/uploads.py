@@ -2,86 +2,77 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
 from PIL import Image
-from starlette.datastructures import Headers, UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 
 from withinpx.data.images import ENDINGS
-from withinpx.data.scenes import DEMO_NAME, demo_clip_path
 from withinpx.errors import InputError
 from withinpx.studio.frames import MOST_PIXELS, picture_footage, video_footage
+from withinpx.studio.names import check_name
+from withinpx.studio.picture_parts import PictureParts
 from withinpx.studio.refusal import Refusal
 from withinpx.studio.runs import CLIP, Footage, Run, Runs, new_id, now
 
-LONGEST_NAME = 120  # bytes
 HEAD = 400  # bytes that tell what a file is
-COURTESY = 8_000_000  # bytes of a refused upload that are still taken in, so that a browser reads the answer
-MOST_PICTURES = 5000
-PIECE = 1 << 20  # bytes
+COURTESY, COURTESY_S = 8_000_000, 0.5  # bytes of a refused upload that are still taken in, and for how long
 IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
 Stream = AsyncIterator[bytes]
 
 
-async def receive_video(runs: Runs, name: str, body: Stream, length: int | None, limit: int) -> Run:
+@dataclass(frozen=True)
+class Body:
+    """What a request brings, and what it says of it."""
+
+    stream: Stream
+    length: int | None  # bytes
+    kind: str  # its content type
+
+    @classmethod
+    def of(cls, request: Request) -> "Body":
+        """Not yet read."""
+        length = request.headers.get("content-length", "")
+        kind = request.headers.get("content-type", "")
+        return cls(request.stream(), int(length) if length.isdecimal() else None, kind)
+
+
+async def receive_video(runs: Runs, name: str, body: Body, limit: int) -> Run:
     """A video as a new run."""
-    try:
-        check_name(name)
-        if length is not None and length > limit:
-            raise too_large(limit)
-    except Refusal:
-        await _take_in(body)
-        raise
-    each = new_id()
-    with _gathered(runs, each) as folder:
-        path = folder / CLIP / name
-        await _store(body, path, limit)
-        footage = await asyncio.to_thread(_checked, path, video_footage)
-        return runs.add(Run(each, name, now(), footage), folder)
+    async with _courtesy(body.stream):
+        _check(name, body, limit)
+        each = new_id()
+        with _gathered(runs, each) as folder:
+            path = folder / CLIP / name
+            await _store(body.stream, path, limit)
+            footage = await asyncio.to_thread(_checked, path, video_footage)
+            return runs.add(Run(each, name, now(), footage), folder)
 
 
-async def receive_pictures(runs: Runs, name: str, headers: Headers, body: Stream, limit: int) -> Run:
+async def receive_pictures(runs: Runs, name: str, body: Body, limit: int) -> Run:
     """A folder of images as a new run."""
-    check_name(name)
-    each = new_id()
-    parser = MultiPartParser(headers, _no_more_than(body, limit), max_files=MOST_PICTURES)
-    try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise Refusal(HTTPStatus.BAD_REQUEST, f"The pictures cannot be read: {error.message}") from None
-    try:
-        pictures = [value for value in form.getlist("pictures") if isinstance(value, UploadFile)]
+    async with _courtesy(body.stream):
+        _check(name, body, limit)
+        each = new_id()
         with _gathered(runs, each) as folder:
             into = folder / CLIP / name
             into.mkdir()
-            footage = await asyncio.to_thread(_store_pictures, pictures, into)
+            names = await _store_pictures(body, into, limit)
+            footage = await asyncio.to_thread(_checked_pictures, into, names)
             return runs.add(Run(each, name, now(), footage), folder)
-    finally:
-        await form.close()
 
 
 def copy_of_demo(runs: Runs) -> Run:
     """The demo's clip as a new run, ready to be trained."""
     each = new_id()
     with _gathered(runs, each) as folder:
-        shutil.copyfile(demo_clip_path(), folder / CLIP / DEMO_NAME)
-        footage = runs[runs.demo].clip
-        return runs.add(Run(each, DEMO_NAME, now(), footage), folder)
-
-
-def check_name(name: str) -> None:
-    """A plain name of a file: it must not lead anywhere."""
-    leads = any(part in name for part in ("/", "\\", ":", "\0")) or name.startswith(".")
-    if not name or leads or not name.isprintable() or len(name.encode()) > LONGEST_NAME or name != name.strip():
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST,
-            f"That is no name for a clip: give a plain file name, without folders, of at most {LONGEST_NAME} letters.",
-        )
+        demo = runs[runs.demo]
+        shutil.copyfile(runs.clip(demo.id), folder / CLIP / demo.name)
+        return runs.add(Run(each, demo.name, now(), demo.clip), folder)
 
 
 def is_video(head: bytes) -> bool:
@@ -119,35 +110,53 @@ def _gathered(runs: Runs, each: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)  # after success it has another name
 
 
+def _check(name: str, body: Body, limit: int) -> None:
+    """What can be refused before anything has come."""
+    check_name(name)
+    if body.length is not None and body.length > limit:
+        raise too_large(limit)
+
+
 async def _store(body: Stream, path: Path, limit: int) -> None:
-    head, size = b"", 0
+    head = b""
     with path.open("wb") as file:
-        async for piece in body:
-            size += len(piece)
-            if size > limit:
-                await _take_in(body)
-                raise too_large(limit)
+        async for piece in _no_more_than(body, limit):
             if len(head) < HEAD:
                 head += piece[:HEAD]
                 if len(head) >= HEAD and not is_video(head):
-                    await _take_in(body)
                     raise not_a_video(path.name)
             await asyncio.to_thread(file.write, piece)
     if not is_video(head):
         raise not_a_video(path.name, "it is empty" if not head else "its content is none that can be read")
 
 
-async def _take_in(body: Stream) -> None:
-    """A little of what nobody wants: a browser reads the answer only when it is done sending."""
-    size = 0
-    with suppress(ClientDisconnect):
-        async for piece in body:
-            size += len(piece)
-            if size > COURTESY:
-                return
+async def _store_pictures(body: Body, into: Path, limit: int) -> list[str]:
+    parts = PictureParts(body.kind, into)
+    try:
+        async for piece in _no_more_than(body.stream, limit):
+            await asyncio.to_thread(parts.take, piece)
+    finally:
+        parts.close()
+    return parts.names
 
 
-async def _no_more_than(body: Stream, limit: int) -> AsyncGenerator[bytes, None]:
+@asynccontextmanager
+async def _courtesy(body: Stream) -> AsyncIterator[None]:
+    """A little of what is refused is still taken in: a browser reads the answer only when it is done sending."""
+    try:
+        yield
+    except Refusal:
+        size = 0
+        with suppress(ClientDisconnect, TimeoutError):
+            async with asyncio.timeout(COURTESY_S):
+                async for piece in body:
+                    size += len(piece)
+                    if size > COURTESY:
+                        break
+        raise
+
+
+async def _no_more_than(body: Stream, limit: int) -> Stream:
     size = 0
     async for piece in body:
         size += len(piece)
@@ -164,19 +173,12 @@ def _checked(path: Path, footage_of: Callable[[Path], Footage]) -> Footage:
         raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said) from None
 
 
-def _store_pictures(pictures: list[UploadFile], into: Path) -> Footage:
-    if len(pictures) < 2:
+def _checked_pictures(into: Path, names: list[str]) -> Footage:
+    if len(names) < 2:
         raise Refusal(HTTPStatus.BAD_REQUEST, "One picture is no clip: choose two at least.")
     sizes: dict[tuple[int, int], str] = {}
-    for picture in pictures:
-        name = picture.filename or ""
-        check_name(name)
-        path = into / name
-        if path.exists():
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"Two pictures are called {name}: give each a name of its own.")
-        with path.open("wb") as file:
-            shutil.copyfileobj(picture.file, file, PIECE)
-        sizes.setdefault(_picture_size(path), name)
+    for name in names:
+        sizes.setdefault(_picture_size(into / name), name)
     if len(sizes) > 1:
         (one, other), (first, second) = list(sizes)[:2], list(sizes.values())[:2]
         raise Refusal(
@@ -192,7 +194,7 @@ def _picture_size(path: Path) -> tuple[int, int]:
         with Image.open(path, formats=IMAGE_FORMATS) as picture:
             size = picture.size
             picture.verify()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         size = (0, 0)
     if not 0 < size[0] * size[1] <= MOST_PIXELS or path.suffix.lower() not in ENDINGS:
         raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{path.name} is not a picture that can be read.")

@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 import traceback
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 from withinpx.certificate.certificate import Certificate
 from withinpx.errors import InputError, StoppedError
 from withinpx.files import write_atomically, write_json
+from withinpx.studio.frame_times import note_times
 from withinpx.studio.preview import draw_preview
 from withinpx.studio.process import Flag
 from withinpx.studio.progress import Progress, Stage, add_progress
+from withinpx.studio.reading import watched
 from withinpx.studio.runs import CLIP, OUT, OUTCOME, PLACES, PREVIEW, PROGRESS, REASONS, Run
 from withinpx.studio.settings import track_settings
 from withinpx.tracking.detect import TRACKS, Chunk
@@ -96,7 +99,7 @@ class Reporter(Watcher):
 
     def __init__(self, folder: Path, run: Run, stop: Flag) -> None:
         self.stop = stop
-        self._folder, self._frames = folder, run.clip.frames
+        self._folder, self._clip, self._frames = folder, Path(run.name), run.clip.frames
         self._part = run.options.crop or (0, 0, run.clip.width, run.clip.height)
         self._seed = run.options.seed
         self._engine: SparseEngine | None = None
@@ -112,12 +115,18 @@ class Reporter(Watcher):
     def __enter__(self) -> "Reporter":
         self._reasons = (self._folder / f".{REASONS}.part").open("w", newline="", encoding="utf-8")
         csv.writer(self._reasons).writerow(("frame", "object", "reason"))
+        self._looking = ExitStack()
+        self._reading = self._looking.enter_context(watched(self.read))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *of: object) -> None:
+        self._looking.close()
         self._reasons.close()
+        part = self._folder / f".{REASONS}.part"
         if kind is None:
-            (self._folder / f".{REASONS}.part").replace(self._folder / REASONS)
+            part.replace(self._folder / REASONS)
+        else:
+            part.unlink()
 
     def tell(self, stage: Stage, done: int, of: int, **more: float | None) -> None:
         """Write a line, if there is a reason to go on."""
@@ -127,8 +136,14 @@ class Reporter(Watcher):
         numbers: dict[str, Any] = more
         add_progress(self._folder / PROGRESS, Progress(stage, done, of, seed=self._seed, **numbers))
 
+    def read(self, done: int, _: bool) -> None:
+        """Some more frames are read, to be looked at."""
+        self.tell("looking", done, max(done, self._frames))
+
     def begins(self, engine: Engine, seed: int) -> None:
-        """A training begins or goes on."""
+        """A training begins or goes on: the clip was looked at."""
+        self._looking.close()
+        note_times(self._clip, self._reading.times_s)
         self._engine = engine if isinstance(engine, SparseEngine) else None
         self._seed, self._epochs, self._began = seed, 0, time.monotonic()
 

@@ -68,6 +68,7 @@ export async function frame(id, number, crop, signal) {
 
 /** Listen to a run until the signal; the browser reconnects by itself. */
 export function listen(id, handlers, signal) {
+  if (signal.aborted) return;
   const source = new EventSource(`${run(id)}/events`);
   for (const [name, handle] of Object.entries(handlers)) {
     if (name === "lost") source.addEventListener("error", () => handle(GONE));
@@ -76,14 +77,13 @@ export function listen(id, handlers, signal) {
   signal.addEventListener("abort", () => source.close());
 }
 
-/** Upload one video as it is, or several pictures; `onProgress` gets the share that is through. */
-export function upload(files, onProgress, signal) {
+/** Upload one video as it is, or several pictures under a name; `onProgress` gets the share that is through. */
+export function upload({ files, name = "pictures" }, onProgress, signal) {
   const pictures = files.length > 1 || files[0].type.startsWith("image/");
   if (!pictures) return send(`/api/runs?name=${encodeURIComponent(files[0].name)}`, files[0], onProgress, signal);
   const form = new FormData();
   for (const file of files) form.append("pictures", file, file.name);
-  const folder = files[0].webkitRelativePath?.split("/")[0] || "pictures";
-  return send(`/api/runs/pictures?name=${encodeURIComponent(folder)}`, form, onProgress, signal);
+  return send(`/api/runs/pictures?name=${encodeURIComponent(name)}`, form, onProgress, signal);
 }
 
 function send(address, body, onProgress, signal) {

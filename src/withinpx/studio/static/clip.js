@@ -8,8 +8,9 @@ import { casingOf, colourOf, swatch } from "./palette.js";
 import { Picture, wholeOf } from "./picture.js";
 import { addressOf } from "./routes.js";
 import { runHead } from "./run_head.js";
-import { boundText, counted } from "./words.js";
+import { boundText, counted, duration, percent } from "./words.js";
 
+const SLOW_MS = 1500; // an inspection that takes longer says how far it is
 const BACKGROUNDS = [
   ["auto", "chosen for you"],
   ["layered", "still; things look the same everywhere"],
@@ -25,6 +26,7 @@ export async function show(root, { run: first, signal }) {
   const asking = errorPlace();
   const starting = errorPlace();
   const findings = h("div", { class: "findings", "aria-busy": "true" }, h("p", { class: "soft" }, "Looking for what moves …"));
+  const far = howFar();
   const promise = h("div", { class: "promise" });
   const words = h("p", { class: "soft small", id: "clip-words" }, "The first frame.");
   const crop = new Crop(run, { onChange: (value) => change({ crop: value }) });
@@ -44,7 +46,7 @@ export async function show(root, { run: first, signal }) {
     h("div", { class: "split" },
       h("section", { class: "split-main", "aria-label": "The picture" }, picture.element, words, looking.element),
       h("div", { class: "split-side" },
-        h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "What moves"), findings),
+        h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "What moves"), far.element, findings),
         h("section", { class: "card", "aria-labelledby": "plan" },
           h("h2", { id: "plan" }, "What would be promised"),
           promise,
@@ -70,7 +72,10 @@ export async function show(root, { run: first, signal }) {
   function startButton() {
     const label = { ready: "Start", finished: "Train again" }[run.state] ?? "Go on";
     return action(label, starting, async () => {
-      if (run.state === "finished" && !confirm(`Train ${run.name} again? What is there now is replaced.`)) return;
+      if (run.state === "finished") {
+        if (!confirm(`Train ${run.name} again? What is there now is replaced.`)) return;
+        if (JSON.stringify(run.options) === JSON.stringify(run.trained)) await api.setOptions(run.id, { seed: otherSeed(run.options.seed) });
+      }
       await api.start(run.id);
       location.hash = addressOf(run, "training");
     }, { class: "primary", id: "start" });
@@ -98,6 +103,7 @@ export async function show(root, { run: first, signal }) {
     const mine = ++latest;
     findings.setAttribute("aria-busy", "true");
     looking.show(null);
+    const done = far.listen(run.id, signal);
     try {
       const found = await api.inspection(run.id, signal);
       if (mine !== latest) return;
@@ -117,12 +123,42 @@ export async function show(root, { run: first, signal }) {
       promise.replaceChildren(h("p", { class: "soft" }, "Without anything that moves there is nothing to promise."));
       looking.show(error);
     } finally {
+      done();
       if (mine === latest) findings.setAttribute("aria-busy", "false");
     }
   }
 
   api.frame(run.id, 0, null, signal).then((image) => picture.image ?? picture.show(image), looking.show);
   look();
+}
+
+/** How far the reading of a long clip is; a short one is there before anybody could read it. */
+function howFar() {
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "How far the clip is read" });
+  const said = h("p", { class: "soft small" });
+  const element = h("div", { class: "how-far", hidden: true }, said, bar);
+  let waiting = 0;
+  let first = null; // what was heard first of this reading, and when
+  const fill = ({ done, of, again }) => {
+    if (!first || first.again !== again || done < first.done) first = { done, again, at: performance.now() };
+    const left_s = ((performance.now() - first.at) / 1000) * ((of - done) / (done - first.done));
+    bar.value = done / of;
+    said.textContent = done < of
+      ? `${again ? "Reading it once more, smaller" : "Reading the clip"}: ${percent(done / of)} of ${counted(of, "frame")}${Number.isFinite(left_s) ? `, about ${duration(left_s)} left` : ""}`
+      : "Looking for what moves …";
+    element.hidden = false;
+  };
+  function listen(id, signal) {
+    const enough = new AbortController();
+    waiting++;
+    signal.addEventListener("abort", () => enough.abort());
+    setTimeout(() => api.listen(id, { looking: fill }, enough.signal), SLOW_MS);
+    return () => {
+      enough.abort();
+      element.hidden = --waiting === 0 || element.hidden;
+    };
+  }
+  return { element, listen };
 }
 
 function objectsField(run, change) {
@@ -137,6 +173,9 @@ function objectsField(run, change) {
     h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed === null, onchange: () => pick(true) }), h("span", {}, "as many as move")),
     h("div", { class: "check" }, h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed !== null, onchange: () => pick(false) }), h("span", {}, "exactly")), number));
 }
+
+/** With the same one, all would come out the same: past those that one training tries by itself. */
+const otherSeed = (seed) => (seed + 100) % 1_000_000;
 
 function findingsOf(seen) {
   return [

@@ -1,7 +1,8 @@
 // The first screen: a clip to begin with, the demo to look at, and the runs there are.
 
 import * as api from "./api.js";
-import { action, announce, errorPlace, h } from "./dom.js";
+import { action, announce, errorPlace, h, latestWins } from "./dom.js";
+import { chosen, dropped } from "./given.js";
 import { drawMarks } from "./marks.js";
 import { Picture, viewOf } from "./picture.js";
 import { addressOf, placeOf } from "./routes.js";
@@ -9,6 +10,7 @@ import { statePill } from "./run_head.js";
 import { bytes, clipWords, counted, percent, when } from "./words.js";
 
 const TAKES = "video/*,image/*,.mkv,.avi,.mov,.mp4,.webm,.tif,.tiff";
+const EVERY_MS = 1500; // between two looks at what became of the runs
 
 export async function show(root, { signal }) {
   const state = await api.state(signal);
@@ -30,30 +32,32 @@ export async function show(root, { signal }) {
 function dropZone(state, signal) {
   const errors = errorPlace();
   const bar = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Upload" });
-  const input = h("input", { type: "file", accept: TAKES, multiple: true, id: "clip-file", class: "hidden-input", onchange: () => take([...input.files]) });
+  const input = h("input", { type: "file", accept: TAKES, multiple: true, id: "clip-file", class: "hidden-input", onchange: () => take(() => chosen(input)) });
+  const folder = h("input", { type: "file", webkitdirectory: true, id: "clip-folder", class: "hidden-input", onchange: () => take(() => chosen(folder)) });
   const zone = h("div", { class: "drop" },
     h("p", {}, input, h("label", { for: "clip-file", class: "button primary" }, "Choose a clip"), h("span", { class: "drop-or" }, "or drop it here")),
-    h("p", { class: "soft small" }, `A video of up to ${bytes(state.upload_limit_bytes)}, or the pictures of one. It stays on this computer.`),
+    h("p", { class: "soft small" }, `A video of up to ${bytes(state.upload_limit_bytes)}, or the pictures of one (`, folder, h("label", { for: "clip-folder", class: "as-link" }, "choose a folder"), "). It stays on this computer."),
     bar, errors.element);
 
-  async function take(files) {
-    if (!files.length) return;
+  async function take(giving) {
     errors.show(null);
-    if (files.length === 1 && files[0].size > state.upload_limit_bytes) {
-      input.value = "";
-      errors.show(`${files[0].name} has ${bytes(files[0].size)}; clips of up to ${bytes(state.upload_limit_bytes)} can be taken: make it shorter or smaller.`);
-      return;
-    }
-    bar.hidden = false;
-    announce("Uploading");
     try {
-      const run = await api.upload(files, (share) => (bar.value = share), signal);
+      const given = await giving();
+      if (!given.files.length) return;
+      const size = given.files.reduce((sum, file) => sum + file.size, 0);
+      if (size > state.upload_limit_bytes) {
+        const what = given.files.length > 1 ? counted(given.files.length, "picture") : given.files[0].name;
+        throw new Error(`${what}: ${bytes(size)} in all; clips of up to ${bytes(state.upload_limit_bytes)} can be taken: make it shorter or smaller.`);
+      }
+      bar.hidden = false;
+      announce("Uploading");
+      const run = await api.upload(given, (share) => (bar.value = share), signal);
       location.hash = addressOf(run, "clip");
     } catch (error) {
       errors.show(error);
     } finally {
       bar.hidden = true;
-      input.value = "";
+      input.value = folder.value = "";
     }
   }
 
@@ -70,7 +74,8 @@ function dropZone(state, signal) {
   zone.addEventListener("drop", (event) => {
     event.preventDefault();
     mark(-inside);
-    take([...event.dataTransfer.files]);
+    const coming = dropped(event.dataTransfer);
+    take(() => coming);
   });
   return zone;
 }
@@ -104,39 +109,64 @@ async function showDemo(demo, card, signal) {
   picture.show(image);
 }
 
-function runList(runs, signal) {
-  const section = h("section", { class: "runs", "aria-labelledby": "runs-title" }, h("h2", { id: "runs-title" }, "Your clips"));
-  if (!runs.length) {
-    section.append(h("p", { class: "soft empty" }, "None yet. Each clip you add is kept here with its detector and its certificate, until you delete it."));
-    return section;
-  }
-  section.append(h("ul", { class: "run-list" }, runs.map((run) => runRow(run, signal))));
-  return section;
+/** Kept as the server has it: somebody else may add a clip, train it, or delete it. */
+function runList(first, signal) {
+  const rows = new Map(); // id -> row
+  const none = h("p", { class: "soft empty" }, "None yet. Each clip you add is kept here with its detector and its certificate, until you delete it.");
+  const list = h("ul", { class: "run-list" });
+  const fill = (runs) => {
+    const there = new Set(runs.map((run) => run.id));
+    for (const id of rows.keys()) if (!there.has(id)) remove(id);
+    runs.forEach((run, at) => {
+      if (!rows.has(run.id)) rows.set(run.id, runRow(remove));
+      const { element, show } = rows.get(run.id);
+      show(run);
+      if (list.children[at] !== element) list.insertBefore(element, list.children[at] ?? null);
+    });
+    none.hidden = rows.size > 0;
+  };
+  const remove = (id) => {
+    rows.get(id)?.element.remove();
+    rows.delete(id);
+    none.hidden = rows.size > 0;
+  };
+  const look = latestWins(async () => {
+    const state = await api.state(signal).catch(() => null); // perhaps next time
+    if (state && !signal.aborted) fill(state.runs.filter((run) => !run.demo));
+  });
+  fill(first);
+  const timer = setInterval(() => document.hidden || look(), EVERY_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  return h("section", { class: "runs", "aria-labelledby": "runs-title" }, h("h2", { id: "runs-title" }, "Your clips"), none, list);
 }
 
-function runRow(first, signal) {
+function runRow(onDeleted) {
   const errors = errorPlace();
-  const row = h("li", { class: "run-row" });
-  const fill = (run) => {
+  const element = h("li", { class: "run-row" });
+  const state = h("div", { class: "run-state" });
+  let shown = "";
+  const show = (run) => {
     const { progress, result } = run;
     const text = result
       ? `${percent(result.certified_positions / Math.max(1, result.positions))} of ${result.positions} positions certified`
       : run.state === "training" && progress ? `${progress.stage}, ${progress.done} of ${progress.of}` : (run.error ?? "");
-    row.replaceChildren(
+    state.replaceChildren(statePill(run), ...(text ? [h("p", { class: "soft small" }, text)] : []));
+    const rest = JSON.stringify({ ...run, progress: null });
+    if (rest === shown) return; // what has the focus keeps it
+    shown = rest;
+    element.replaceChildren(
       h("img", { class: "thumb", src: api.frameAddress(run.id, 0, run.options.crop, 240), alt: "", loading: "lazy" }),
       h("div", { class: "run-words" },
         h("a", { class: "run-name", href: placeOf(run) }, run.name),
         h("p", { class: "soft small" }, clipWords(run.clip), when(run.created) ? ` · ${when(run.created)}` : "")),
-      h("div", { class: "run-state" }, statePill(run), text ? h("p", { class: "soft small" }, text) : null),
+      state,
       action("Delete", errors, async () => {
         if (!confirm(`Delete ${run.name}, its detector and its tracks? This cannot be undone.`)) return;
         await api.removeRun(run.id);
-        row.remove();
+        onDeleted(run.id);
         announce(`${run.name} is deleted.`);
       }, { class: "quiet small", "aria-label": `Delete ${run.name}` }),
       errors.element);
   };
-  fill(first);
-  if (first.state === "training" || first.state === "waiting") api.listen(first.id, { run: fill }, signal);
-  return row;
+  return { element, show };
 }

@@ -130,7 +130,7 @@ export async function show(root, { run: first, signal }) {
 
 const SAYS = {
   ready: "Not started yet.",
-  waiting: "Waiting: another clip is being trained, this one is next in line.",
+  waiting: "Waiting for its turn: another clip is being trained.",
   training: "Beginning …",
   stopped: "Stopped. What was learned is kept; it goes on from there.",
   finished: "Finished.",

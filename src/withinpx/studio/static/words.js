@@ -65,7 +65,7 @@ export function bytes(count) {
 }
 
 export function clipWords({ width, height, frames, seconds, pictures }) {
-  const length = pictures ? counted(frames, "picture") : `${counted(frames, "frame")}, ${Number(seconds.toFixed(1))} s`;
+  const length = pictures ? counted(frames, "picture") : `${counted(frames, "frame")}, ${seconds < 90 ? `${Number(seconds.toFixed(1))} s` : duration(seconds)}`;
   return `${width} × ${height} px, ${length}`;
 }
 
