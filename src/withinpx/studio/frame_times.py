@@ -33,7 +33,7 @@ def note_times(clip: Path, times_s: Sequence[float]) -> None:
     """What a whole reading found: frames that cannot be decoded do not count, here as in the tracks."""
     if clip.is_dir() or len(times_s) >= len(known := frame_times(clip)) or not (np.diff(known) > 0).all():
         return
-    with av.open(str(clip)) as container:
+    with av.open(str(clip), metadata_errors="replace") as container:
         tick_s = float(pictures_in(container).time_base or 1)
     _keep_times(clip.with_name(INDEX), np.round(np.array(times_s) / tick_s).astype(np.int64))
 
@@ -68,7 +68,7 @@ def decoded(container: Any, stream: Any) -> Iterator[Any]:
 
 def _measured_times(clip: Path) -> NDArray[np.int64]:
     """From the file's packets, none of which is decoded: a header's promises are not believed."""
-    with av.open(str(clip)) as container:
+    with av.open(str(clip), metadata_errors="replace") as container:
         times = []
         with suppress(FFmpegError):  # a file that breaks off has the frames that come before
             for packet in container.demux(pictures_in(container)):

@@ -93,7 +93,7 @@ class VideoFrames:
 
     def _read(self, number: int) -> Pixels:
         if self._container is None:
-            self._container = av.open(str(self._path))
+            self._container = av.open(str(self._path), metadata_errors="replace")
             pictures_in(self._container).thread_type = "AUTO"
         wanted = int(self._times[number])
         if self._at is None or not self._at < number <= self._at + NEAR:
@@ -154,7 +154,7 @@ class OpenClips:
 def video_footage(clip: Path) -> Footage:
     """What is known of a video by its packets and its first frame; what cannot be shown is refused."""
     try:
-        with av.open(str(clip)) as container:
+        with av.open(str(clip), metadata_errors="replace") as container:
             stream = pictures_in(container)
             if stream is None:
                 raise InputError(f"{clip.name} has no pictures in it (no video stream).")
