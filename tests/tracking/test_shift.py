@@ -1,5 +1,6 @@
 """The shift from z to the middle of a body is followed over the picture where it varies, and only there."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,13 @@ from tests.tracking.observed import seen_at
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
 from withinpx.data.selection import Selection
 from withinpx.inspection.backdrop import Backdrop
+from withinpx.inspection.inspection import Inspection
+from withinpx.inspection.movers import Blob, Mover
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
+from withinpx.tracking.attempt import Job, shifts_of
 from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
+from withinpx.tracking.plan import Plan
 from withinpx.tracking.shift import FEWEST, Shift, fitted_shift, fitted_shifts, shifts_at
 
 WIDTH, HEIGHT = 100, 40
@@ -160,3 +165,28 @@ def test_leak_residual_and_the_body_s_distance_add_up_in_the_bound() -> None:
     seen = seen_at(drawn, 4.0, leak=np.array([[0.3]]), offset=np.array([[[0.0, -0.2]]]))
     tracks = detector.tracks(seen, np.arange(1), np.zeros(1))
     np.testing.assert_allclose(tracks.bound_px, 4.0 + (0.3 + 0.2 + 1.0) / 0.5)
+
+
+def test_what_was_measured_of_something_else_is_not_followed() -> None:
+    where = places(150)
+    steps = s_curve(where) + noise(150, strength=0.1)
+    steps[::15] += (30.0, -20.0)  # another thing's middle
+    shift = fitted_shift(where, steps, varies=True)
+    assert len(shift.steps) == 140
+    assert np.abs(shift.at(where) - s_curve(where)).max() < 1.5
+
+
+def test_in_a_set_of_pictures_the_shift_leads_to_the_bodies_that_were_found() -> None:
+    raw = places(30).reshape(30, 1, 2)
+    seen = seen_at(raw, body=raw + np.array([5, 5]))  # what is drawn is elsewhere
+    blobs = tuple(
+        Blob(frame, (x + 1, y - 2), (0, 0, 8, 8), 64, np.ones(3), 1.0, 8) for frame, (x, y) in enumerate(raw[:, 0])
+    )
+    pictures = np.zeros((30, HEIGHT, WIDTH, 3), np.float32)
+    backdrop = Backdrop(pictures[:1], np.zeros((HEIGHT, WIDTH), np.float32))
+    inspection = Inspection(pictures, backdrop, (Mover(blobs),), (), np.zeros((30, 2)), in_no_order=True)
+    network = NetworkConfig(HEIGHT, WIDTH, 5, 9, 0.8, background=BackgroundMode.LAYERED)
+    job = Job(inspection, Plan(network, 1, 5.0, ""), Selection(), (WIDTH, HEIGHT), "a set")
+    np.testing.assert_allclose(shifts_of(job, seen)[0].at(raw[:, 0]), np.broadcast_to((1, -2), (30, 2)), atol=1e-5)
+    followed = replace(job, inspection=replace(inspection, in_no_order=False))
+    np.testing.assert_allclose(shifts_of(followed, seen)[0].at(raw[:, 0]), np.broadcast_to((5, 5), (30, 2)))

@@ -106,12 +106,12 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
     seen = bare.observe(levels_of(job.inspection.images), backdrop.pictures)
-    shift = _shifts(job, seen)
+    shift = shifts_of(job, seen)
     certificate = certify(job, model, seen, kept_out, shift)
     return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
 
 
-def _shifts(job: Job, seen: Observations) -> tuple[Shift, ...]:
+def shifts_of(job: Job, seen: Observations) -> tuple[Shift, ...]:
     """From z to the middles of the bodies: as they were recorded or found, where that is sharper than what is drawn."""
     inspection, network, recorded = job.inspection, job.plan.network, job.recorded
     if inspection.in_no_order:
