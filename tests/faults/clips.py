@@ -12,6 +12,7 @@ from withinpx.data.stage import Camera, GeneratedClip, Ground, Shape, Stage, Thi
 FRAMES, WIDTH, HEIGHT = 30, 72, 60
 MARGIN = 8  # px
 SMALLEST, LARGEST = 5.0, 11.0  # px
+AWAY = -40.0  # px: out of view
 NOISES = (0.0, 0.005, 0.01, 0.02, 0.03)
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 KINDS = (
@@ -82,9 +83,11 @@ def _paths(kind: str, count: int, seed: int, random: np.random.Generator) -> lis
     if kind == "exit":
         gone = passing(FRAMES, size, outside=12, seed=seed, enters=-0.12, leaves=random.uniform(0.5, 0.8))
         return [gone, *smooth_paths(count, FRAMES, size, MARGIN, seed, avoid=[gone])]
-    if kind == "wobble":
-        share = np.linspace(0, 1, FRAMES)[:, None]
+    if kind == "wobble":  # comes out of nowhere, stays at one place or nearly so, and is gone
         middle = random.uniform((MARGIN + 4, MARGIN + 4), (WIDTH - MARGIN - 4, HEIGHT - MARGIN - 4))
-        small = middle + random.uniform(1.5, 2) * np.sin(2 * np.pi * (share * (2, 3) + random.random(2)))
-        return [small, *smooth_paths(count, FRAMES, size, MARGIN, seed, avoid=[small])]
+        turns = np.linspace(0, 2, FRAMES)[:, None] * (2, 3) + random.random(2)
+        small = middle + random.uniform(1.2, 1.5) * np.sin(2 * np.pi * turns)
+        paths = smooth_paths(count, FRAMES, size, MARGIN, seed, avoid=[small])
+        small[: FRAMES // 3] = small[-FRAMES // 4 :] = AWAY
+        return [small, *paths]
     return list(smooth_paths(max(count, 2) if kind == "twins" else count, FRAMES, size, MARGIN, seed))

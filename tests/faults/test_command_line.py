@@ -89,7 +89,7 @@ def places(tmp_path: Path, tracked: TrackedClip, monkeypatch: pytest.MonkeyPatch
 def test_no_command_line_ends_in_a_traceback(name: str, places: Places, torture: Torture) -> None:
     tried = 0
 
-    @settings(max_examples=torture.of(12, 250), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=torture.of(10, 120), deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         nonlocal tried

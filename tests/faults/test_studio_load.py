@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from tests.faults.torture import Torture
-from tests.studio.serve_alone import served
 from tests.studio.small_training import train_small
-from tests.studio.studio_server import KEY, until, video_bytes
+from tests.studio.studio_server import KEY, served, until, video_bytes
 from withinpx.studio.shipped import DEMO_ID
 
 ROW = "studio under load"
@@ -179,7 +178,8 @@ def test_everybody_is_answered_and_nothing_is_left(torture: Torture, tmp_path: P
         asking.delete(f"/api/runs/{run}").raise_for_status()
         assert files_of(home) == ["runs"]
         until(lambda: (open_files(process.pid), children(process.pid)) == before)
-    assert told.events["run"] > 1 + people // LISTENERS  # listeners hear more than how it began
+    if torture.full:  # a short load may be over before a loaded machine has news
+        assert told.events["run"] > 1 + people // LISTENERS  # listeners hear more than how it began
     worst = report(torture, told, people, seconds)
     assert not torture.full or worst < STATUS_MS
 

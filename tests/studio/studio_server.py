@@ -1,6 +1,9 @@
 """A studio to test: clips that are small, trainings that only pretend, and a client that may ask."""
 
+import os
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -10,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -58,6 +62,30 @@ def listening(app: FastAPI) -> Iterator[int]:
         server.should_exit = True
         thread.join()
         place.close()
+
+
+@contextmanager
+def served(home: Path, work: Work = pretend) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
+    """A server in a process of its own, and who asks it."""
+    command = [sys.executable, "-m", "tests.studio.serve_alone", str(home), TOKEN, work.__module__, work.__name__]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603
+        assert process.stdout is not None
+        try:
+            port = int(process.stdout.readline())
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=KEY, timeout=30) as asking:
+                until(lambda: answers(asking))
+                yield process, asking
+        finally:
+            process.kill()
+
+
+def answers(asking: httpx.Client) -> bool:
+    """Does it listen?"""
+    try:
+        return asking.get("/api/state").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def until(true: Callable[[], bool], seconds: float = 30.0) -> None:

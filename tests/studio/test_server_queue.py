@@ -9,8 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.studio.pretended import EPOCHS, crash, fail, pretend
-from tests.studio.serve_alone import served
-from tests.studio.studio_server import KEY, TOKEN, Json, client, listening, state_of, until
+from tests.studio.studio_server import KEY, TOKEN, Json, client, listening, served, state_of, until
 from withinpx.studio.app import create_app
 from withinpx.studio.progress import read_progress
 from withinpx.studio.runs import PROGRESS

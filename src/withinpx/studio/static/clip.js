@@ -98,33 +98,34 @@ export async function show(root, { run: first, signal }) {
   }
 
   const say = calm(400, announce);
-  let latest = 0;
+  let looked = new AbortController(); // the latest look; those before it are of no use any more
   async function look() {
-    const mine = ++latest;
+    looked.abort();
+    const mine = (looked = new AbortController());
+    signal.addEventListener("abort", () => mine.abort());
     findings.setAttribute("aria-busy", "true");
     looking.show(null);
-    const done = far.listen(run.id, signal);
+    far.listen(run.id, mine.signal);
     try {
-      const found = await api.inspection(run.id, signal);
-      if (mine !== latest) return;
+      const found = await api.inspection(run.id, mine.signal);
+      const image = await api.frame(run.id, found.frame, null, mine.signal);
+      if (mine.signal.aborted) return;
       seen = found;
-      const image = await api.frame(run.id, seen.frame, null, signal);
-      if (mine !== latest) return;
       picture.show(image);
       words.textContent = `Frame ${seen.frame}. Outlines: what moves, where it is in this frame; lines: where else it was seen.`;
       findings.replaceChildren(...findingsOf(seen));
       promise.replaceChildren(...promiseOf(seen));
       say(`${counted(seen.movers.length, "mover")} found. ${seen.sentence}`);
     } catch (error) {
-      if (mine !== latest) return;
+      if (mine.signal.aborted) return;
       seen = null;
       picture.draw();
       findings.replaceChildren(h("p", { class: "soft" }, "Nothing to follow was found."));
       promise.replaceChildren(h("p", { class: "soft" }, "Without anything that moves there is nothing to promise."));
       looking.show(error);
     } finally {
-      done();
-      if (mine === latest) findings.setAttribute("aria-busy", "false");
+      if (!mine.signal.aborted) findings.setAttribute("aria-busy", "false");
+      mine.abort(); // nothing more is to be heard of it
     }
   }
 
@@ -137,7 +138,6 @@ function howFar() {
   const bar = h("progress", { max: 1, value: 0, "aria-label": "How far the clip is read" });
   const said = h("p", { class: "soft small" });
   const element = h("div", { class: "how-far", hidden: true }, said, bar);
-  let waiting = 0;
   let first = null; // what was heard first of this reading, and when
   const fill = ({ done, of, again }) => {
     if (!first || first.again !== again || done < first.done) first = { done, again, at: performance.now() };
@@ -149,14 +149,9 @@ function howFar() {
     element.hidden = false;
   };
   function listen(id, signal) {
-    const enough = new AbortController();
-    waiting++;
-    signal.addEventListener("abort", () => enough.abort());
-    setTimeout(() => api.listen(id, { looking: fill }, enough.signal), SLOW_MS);
-    return () => {
-      enough.abort();
-      element.hidden = --waiting === 0 || element.hidden;
-    };
+    first = null;
+    setTimeout(() => api.listen(id, { looking: fill }, signal), SLOW_MS);
+    signal.addEventListener("abort", () => (element.hidden = true));
   }
   return { element, listen };
 }
