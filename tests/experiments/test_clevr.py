@@ -147,7 +147,7 @@ def test_both_recipes_run_on_rendered_pictures(
     shutil.copytree(SAMPLE, tmp_path / "shapes-09-19")
     monkeypatch.setattr(clevr_runs, "STEPS", 2)
     monkeypatch.setattr(clevr_runs, "REST", 1)
-    monkeypatch.setattr("withinpx.tracking.attempt.STEPS", 2)
+    monkeypatch.setattr("withinpx.tracking.attempt.STEPS_OF_A_SET", 2)
     monkeypatch.setattr("withinpx.tracking.attempt.CLIP", replace(CLIP, warm_start_steps=2))
     setting = Setting("fig9b", "shapes-09-19", 3, 7, 0.8)
     rows = train_and_measure(str(tmp_path), setting, recipe, 0, "cpu")

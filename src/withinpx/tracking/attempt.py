@@ -34,7 +34,8 @@ from withinpx.training.whole import engine_of_movers
 
 ATTEMPTS = "attempts"  # the folder of those that are under way
 KEEP_OUT = 5  # one frame in this many is kept out of training
-STEPS = 320  # of training
+STEPS = 320  # of training on a video, where a frame is much like the one before
+STEPS_OF_A_SET = 960  # on pictures in no order, of which each is another
 SHORT_GAP = 5  # frames: a mover missing for no longer than this is merged with another or covered, not gone
 UNSEEN = 0.5  # a thing that nobody draws counts if it is this much of the smallest object's area
 
@@ -92,7 +93,8 @@ def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     engine = engine_of_movers(model, shown, frames.changed, behind, present)
     centres = torch.from_numpy(known_centres(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
-    recipe = replace(recipe, epochs=max(1, STEPS // max(1, len(trained) // recipe.batch_size)))
+    steps = STEPS_OF_A_SET if inspection.in_no_order else STEPS
+    recipe = replace(recipe, epochs=max(1, steps // max(1, len(trained) // recipe.batch_size)))
     learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
     return replace(certified_attempt(job, model, kept_out), seed=seed)
 
