@@ -27,10 +27,17 @@ def timed(request: pytest.FixtureRequest, torture: Torture) -> Iterator[None]:
     torture.seconds[request.module.ROW] += time.monotonic() - began
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """A row with a test that failed is not kept."""
+    broken = call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception)
+    if broken and isinstance(item, pytest.Function):
+        item.config.stash[KEY].failed.add(item.module.ROW)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     torture = config.stash[KEY]
     if torture.counts or torture.facts:
         terminalreporter.section("faults")
         terminalreporter.write("\n".join(torture.lines()) + "\n")
-    if torture.full and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
+    if torture.full:
         torture.write()

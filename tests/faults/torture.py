@@ -37,6 +37,7 @@ class Torture:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ROWS, 0.0))
+    failed: set[str] = field(default_factory=set)  # rows with a test that failed
 
     def of(self, short: int, full: int) -> int:
         """How many."""
@@ -65,10 +66,10 @@ class Torture:
         return {**self.counts.get(row, {}), **self.facts.get(row, {})}
 
     def write(self, path: Path = RESULTS) -> None:
-        """The rows of this run into the file; rows that were not run stay as they are there."""
+        """The rows of this run into the file; rows that were not run, or failed, stay as they are there."""
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
         for row, asked in ROWS.items():
-            if said := self.said(row):
+            if row not in self.failed and (said := self.said(row)):
                 rows[row] = {
                     "asked": asked,
                     **said,
