@@ -219,3 +219,17 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.C
         tmp_path.chmod(0o500)
         assert "cannot be made" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'run'}")
         tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory"), RuntimeError("CUDA out of memory")],
+)
+def test_too_little_memory_is_said(
+    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("withinpx.experiments.run_folder.train_in_folder", full)
+    assert "not enough memory" in refusal(capsys, f"{TINY_FIT} --out {tmp_path / 'run'}")

@@ -51,3 +51,8 @@ def test_no_square_comes_closer_to_the_border_than_the_padding() -> None:
 def test_a_picture_without_room_is_refused() -> None:
     with pytest.raises(InputError, match="no two places"):
         Squares.for_network(31, 31, 31)
+
+
+def test_more_pictures_than_fit_into_memory_are_refused() -> None:
+    with pytest.raises(InputError, match=r"891,136 places .* 3,320 GiB, and 8 GiB is the most"):
+        Squares.for_network(9, 9, 25, image_size=1000)

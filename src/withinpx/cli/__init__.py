@@ -18,6 +18,8 @@ from withinpx.cli.studio import StudioCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
 from withinpx.errors import InputError
 
+NO_MEMORY = ("can't allocate memory", "out of memory")  # what PyTorch says, on a CPU and on a GPU
+
 Command = (
     Annotated[TrackCommand, subcommand("track")]
     | Annotated[InspectCommand, subcommand("inspect")]
@@ -56,6 +58,11 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:  # a full disk, a file taken away: not the user's mistake, but theirs to mend
         what = error.filename or "A file"
         print(f"withinpx: {what} could not be read or written: {error.strerror or error}.", file=sys.stderr)
+        sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(said in str(error) for said in NO_MEMORY):
+            raise
+        print("withinpx: there is not enough memory for this: ask for less, or for smaller pictures.", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         said = "stopped; a training goes on with --resume, a sweep or a rendering with the same command."

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from withinpx.errors import InputError
 
 IMAGE_SIZE = 80  # s_img, px
+MOST_BYTES = 8 * 2**30  # of all pictures of a data set together: they are kept in memory
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class Squares:
             raise InputError(
                 f"A {self.object_size} px square with {self.padding} px of padding has no two places in a picture of "
                 f"{self.image_size} px: use larger pictures or smaller receptive fields."
+            )
+        size = 4 * (self.places * self.image_size) ** 2
+        if size > MOST_BYTES:
+            raise InputError(
+                f"A {self.object_size} px square has {self.places**2:,} places in a picture of {self.image_size} px; a "
+                f"picture for each takes {size / 2**30:,.0f} GiB, and {MOST_BYTES // 2**30} GiB is the most: use "
+                "smaller pictures."
             )
 
     @classmethod
