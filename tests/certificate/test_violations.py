@@ -139,6 +139,18 @@ def test_an_object_that_never_moves_is_refused_for_its_places(tracked: TrackedCl
     assert set(reasons(resting, certificate)[:, 1]) == {"places"}
 
 
+def test_a_place_where_it_was_not_redrawn_right_is_none(tracked: TrackedClip, good: Observations) -> None:
+    """One frame in which something else is taken for it, far away."""
+    centre, raw = (with_column(values, 1, values[0, 1]) for values in (good.centre, good.raw))
+    centre[5, 1] += 30
+    raw[5, 1] += 30
+    elsewhere = replace(good, centre=centre, raw=raw)
+    assert "places" not in failed(judged(tracked.detector, elsewhere), 1)
+    offset = good.offset.copy()
+    offset[5, 1] = 6.0
+    assert "places" in failed(judged(tracked.detector, replace(elsewhere, offset=offset)), 1)
+
+
 def test_twins_are_refused_as_not_distinct(tracked: TrackedClip, good: Observations) -> None:
     detector = tracked.detector
     stamps = drawings(detector.model, good)[:THINGS]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from withinpx.certificate.certificate import Check, Limits
+from withinpx.certificate.certificate import Check, Limits, frame_reasons
 from withinpx.certificate.observation import Observations, picture_of
 from withinpx.certificate.registration import register
 from withinpx.model.autoencoder import Autoencoder
@@ -70,7 +70,7 @@ def check_object(
     limits = Limits(residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest))
     checks = (
         _distinct(stamps, each, twins),
-        _places(everywhere, each, bound, scale),
+        _places(everywhere, each, bound, limits, scale),
         _reconstruction(seen, each, limits, scale),
         _heatmap(seen, each, scale),
         _steady(everywhere, each, size, scale),
@@ -97,8 +97,10 @@ def _reconstruction(seen: Observations, each: int, limits: Limits, scale: float)
     )
 
 
-def _places(seen: Observations, each: int, bound: float, scale: float) -> Check:
-    where = seen.centre[seen.present[:, each], each]
+def _places(seen: Observations, each: int, bound: float, limits: Limits, scale: float) -> Check:
+    """How far apart it was redrawn right; if it never was, how far apart it was seen at all."""
+    right = frame_reasons(seen, each, limits) == ""
+    where = seen.centre[right if right.any() else seen.present[:, each], each]
     travel = float(np.ptp(where, axis=0).max()) if len(where) else 0.0
     says = f"seen at places up to {travel / scale:.1f} px apart (more than the bound of {bound / scale:.1f} px needed)"
     return Check("places", travel / scale, bound / scale, "px", travel > bound, says)

@@ -138,16 +138,21 @@ def reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:
     """Why each frame's position is refused, by the assumption's name: (f, n); empty where it is certified."""
     verdict = np.full(seen.present.shape, "", dtype="<U16")
     for each in certificate.objects:
-        index, limits = each.object, each.limits
-        column = verdict[:, index]
-        column[seen.cut[:, index]] = "border"
-        column[(seen.leak[:, index] > limits.leak) | (seen.astray[:, index] > limits.astray)] = "heatmap"
-        moved = np.nan_to_num(seen.residual[:, index], nan=np.inf) > limits.residual
-        column[moved | (seen.explained[:, index] < limits.explained)] = "reconstruction"
-        column[~seen.present[:, index]] = "absent"
+        verdict[:, each.object] = frame_reasons(seen, each.object, each.limits)
         if not each.certified:
-            column[seen.present[:, index]] = each.failed
+            verdict[seen.present[:, each.object], each.object] = each.failed
     verdict[:, list(certificate.unused)] = "unused"
+    return verdict
+
+
+def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.str_]:
+    """Why each frame's position of one object is refused by itself: (f,); empty where it keeps to the limits."""
+    verdict = np.full(len(seen), "", dtype="<U16")
+    verdict[seen.cut[:, index]] = "border"
+    verdict[(seen.leak[:, index] > limits.leak) | (seen.astray[:, index] > limits.astray)] = "heatmap"
+    moved = np.nan_to_num(seen.residual[:, index], nan=np.inf) > limits.residual
+    verdict[moved | (seen.explained[:, index] < limits.explained)] = "reconstruction"
+    verdict[~seen.present[:, index]] = "absent"
     return verdict
 
 
