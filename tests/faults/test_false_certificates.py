@@ -50,7 +50,8 @@ def judge(seed: int) -> Verdict:
         inspection = inspect(clip.made.clip)
     except InputError as error:
         named = clip.kind == "light drift" and str(error).startswith("Everything moves")
-        return Verdict(seed, clip.kind, clip.good, str(error), wrong=() if named else (f"refused: {error}",))
+        wrong = () if named or clip.good else (f"refused: {error}",)  # a good one is counted as not certified
+        return Verdict(seed, clip.kind, clip.good, str(error), wrong=wrong)
     plan = make_plan(inspection, Wishes(channels=CHANNELS), 1.0)
     size = (clip.made.clip.width, clip.made.clip.height)
     job = Job(inspection, plan, clip.made.clip.selection, size, clip.made.clip.source)
