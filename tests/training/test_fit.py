@@ -7,42 +7,20 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.faults.small import SQUARES, CrashAfter, CrashError
 from withinpx.errors import InputError
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
 from withinpx.training.checkpoint import CHECKPOINT
 from withinpx.training.fit import FitSettings, batches
-from withinpx.training.log import Epoch, read_log
-from withinpx.training.recipe import PAPER, Recipe
-from withinpx.training.watcher import Watcher
-
-SMALL = SquaresRun(
-    encoder_rf=3,
-    decoder_rf=5,
-    object_size=3,
-    image_size=16,
-    channels=4,
-    recipe=Recipe(name="small", epochs=6, batch_size=16, learning_rate=1e-3),
-)
+from withinpx.training.log import read_log
+from withinpx.training.recipe import PAPER
 
 
 def same_weights(one: Autoencoder, other: Autoencoder) -> bool:
     theirs = other.state_dict()
     return all(torch.equal(value, theirs[name]) for name, value in one.state_dict().items())
-
-
-class CrashError(Exception):
-    """A crash in the middle of training."""
-
-
-class CrashAfter(Watcher):
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
-        if epoch.epoch == self.epochs:
-            raise CrashError
 
 
 def test_a_square_is_learned(tiny_run: SquaresRun) -> None:
@@ -59,14 +37,14 @@ def test_the_paper_s_recipe_is_the_paper_s() -> None:
 
 
 def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
-    assert same_weights(train(SMALL, FitSettings()), train(SMALL, FitSettings()))
-    assert not same_weights(train(SMALL, FitSettings()), train(replace(SMALL, seed=1), FitSettings()))
+    assert same_weights(train(SQUARES, FitSettings()), train(SQUARES, FitSettings()))
+    assert not same_weights(train(SQUARES, FitSettings()), train(replace(SQUARES, seed=1), FitSettings()))
 
 
 @pytest.mark.parametrize("stop_after", [1, 4, 5])
 @pytest.mark.parametrize("warm_start_steps", [0, 3])
 def test_a_resumed_run_ends_with_bit_identical_weights(tmp_path: Path, stop_after: int, warm_start_steps: int) -> None:
-    run = replace(SMALL, recipe=replace(SMALL.recipe, warm_start_steps=warm_start_steps))
+    run = replace(SQUARES, recipe=replace(SQUARES.recipe, warm_start_steps=warm_start_steps))
     whole = train(run, FitSettings())
     with pytest.raises(CrashError):
         train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, watchers=(CrashAfter(stop_after),)))
@@ -76,7 +54,7 @@ def test_a_resumed_run_ends_with_bit_identical_weights(tmp_path: Path, stop_afte
 
 
 def test_every_epoch_is_one_json_line(tmp_path: Path) -> None:
-    train(SMALL, FitSettings(folder=tmp_path))
+    train(SQUARES, FitSettings(folder=tmp_path))
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4, 5, 6]
     assert all(set(line) == {"epoch", "loss", "reconstruction_accuracy", "elapsed_s"} for line in lines)
@@ -85,11 +63,11 @@ def test_every_epoch_is_one_json_line(tmp_path: Path) -> None:
 def test_a_broken_checkpoint_is_said_to_be_broken(tmp_path: Path) -> None:
     (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
-        train(SMALL, FitSettings(folder=tmp_path))
+        train(SQUARES, FitSettings(folder=tmp_path))
 
 
 def test_a_loss_that_is_no_number_stops_the_training_and_keeps_the_checkpoint(tmp_path: Path) -> None:
-    run = replace(SMALL, recipe=replace(SMALL.recipe, learning_rate=1e30))
+    run = replace(SQUARES, recipe=replace(SQUARES.recipe, learning_rate=1e30))
     with pytest.raises(InputError, match="smaller learning rate"):
         train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0))
 
