@@ -89,11 +89,14 @@ def draw_figure_6(lines: Sequence[Line], path: Path) -> Path:
     """Table 1 as a picture: ours as lines, the paper's own numbers dashed."""
     colours = {"Ours": RUNS, "SAM": TRUTH, "CutLER": "#e08214", None: "0.45"}
     with figure(path, columns=1, width=5.2, height=3.6) as (_, (axis,)):
-        for line, marker in zip(lines, "o^vsxD", strict=False):
+        for number, (line, marker) in enumerate(zip(lines, "o^vsxD", strict=False)):
             known = [(middle, share.percent) for middle, share in zip(BINS, line.shares[1:], strict=True)]
             places, percents = zip(*[(x, y) for x, y in known if y is not None], strict=True)
             hollow = "none" if "paper" in line.name else None
-            axis.plot(places, percents, marker, ls="-", color=colours[line.paper], mfc=hollow, ms=5, label=line.name)
+            axis.plot(
+                places, percents, marker, ls="-", color=colours[line.paper], mfc=hollow, label=line.name,
+                ms=4 + 1.5 * number, zorder=3 - number / 10,  # many share a place: the first on top, the next around it
+            )  # fmt: skip
         for name, numbers in PAPERS.items():
             axis.plot(BINS, numbers[1:], ":", color=colours[name], lw=1.2, label=f"the paper's {name}")
         axis.set(xlabel="object size ± 1.5 (px)", ylabel="errors within the bound, 2 s.d. (%)", ylim=(-4, 104))
