@@ -12,7 +12,7 @@ from PIL import Image
 from withinpx.cli import main
 from withinpx.data.clevr_folder import read_split
 from withinpx.engines.local import LocalEngine
-from withinpx.errors import InputError
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments import clevr_runs
 from withinpx.experiments.clevr import (
     ASKED,
@@ -138,6 +138,21 @@ def test_errors_are_the_largest_over_the_test_pictures_along_either_axis() -> No
     assert all(row["learned"] for row in (first, second, third))
     restless = Seen(raw, test.positions, seen.present, 0.99, before=raw + np.array([0.0, 6.0]))
     assert not any(row["learned"] for row in measured(restless, test, setting))
+
+
+def test_a_training_that_breaks_has_learned_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "shapes-09-19")
+
+    def breaks(*_: object) -> None:
+        raise BrokenTrainingError("Training broke.")
+
+    monkeypatch.setattr(clevr_runs, "fit", breaks)
+    first, *others = EXPERIMENTS["fig9b"].settings
+    table = open_table(tmp_path)
+    table.add_all(train_and_measure(str(tmp_path), first, "paper", 0, "cpu"))
+    assert not any(each.learned or each.inside for each in errors_in(open_table(tmp_path)))
+    left = jobs(table, ["fig9b"], "paper", 1, train=train, data="", device="cpu")
+    assert len(left) == len(others), "it is not tried again"
 
 
 @pytest.mark.parametrize("recipe", ["paper", "ours"])

@@ -19,6 +19,7 @@ from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
 AS_MANY_AS_THERE_ARE = 0  # threads, in FFmpeg's words
+STRICT = {"err_detect": "explode"}  # whatever a decoder would conceal is an error
 VP8_SHOWN = 0x10  # a flag in a packet's first byte
 
 
@@ -69,7 +70,8 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str
 def _shown(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
     """Every frame that can be decoded, with its time.
 
-    Many threads are fast, but there a broken frame takes others with it: at the first doubt, one goes on alone.
+    Many threads are fast, but there a broken frame takes others with it, and not the same ones every time: at the
+    first doubt, one goes on alone.
     """
     given = 0
     for threads in (AS_MANY_AS_THERE_ARE, 1):
@@ -110,7 +112,7 @@ def _decoded(container: Any, stream: Any, ledger: Ledger, threads: int) -> Itera
     """All frames with their times; where the file has none, the number over the average rate."""
     decoder = stream.codec_context
     decoder.thread_type, decoder.thread_count = "AUTO", threads
-    decoder.options = {"max_pixels": str(MOST_PIXELS)}
+    decoder.options = {"max_pixels": str(MOST_PIXELS)} | (STRICT if threads != 1 else {})
     number = 0
     for packet in _packets(container, stream, ledger):
         if packet is not None and _is_to_be_shown(packet):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from withinpx.certificate.calibration import measured_shift
 from withinpx.certificate.observation import picture_of
 from withinpx.data.clevr_folder import RenderedSplit, read_split
+from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.clevr import CUT, EXPERIMENTS, OBJECTS, RecipeName, Setting, run_columns
 from withinpx.inspection.inspection import Inspection, inspect
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
@@ -86,7 +87,10 @@ def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> 
     )  # fmt: skip
     model = new_network(network, seed).to(settings.device)
     look = _Look(model, shown, STEPS - REST)
-    model = fit(model, images, recipe, seed, replace(settings, dense=True, watchers=(look,)))
+    try:
+        model = fit(model, images, recipe, seed, replace(settings, dense=True, watchers=(look,)))
+    except BrokenTrainingError:
+        return nothing(len(shown))
     with torch.no_grad():
         raw, drawn = model(shown)
         shift = measured_shift(model, images[:: max(1, len(images) // SHIFT_SAMPLE)])
@@ -94,6 +98,12 @@ def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> 
     found = raw.double().cpu().numpy()
     present = np.ones(found.shape[:2], dtype=bool)
     return Seen(found, found + shift.double().cpu().numpy(), present, accuracy, look.seen)
+
+
+def nothing(pictures: int) -> Seen:
+    """Of a training that broke: no object is learned."""
+    nowhere = np.full((pictures, OBJECTS, 2), np.nan)
+    return Seen(nowhere, nowhere, np.zeros((pictures, OBJECTS), dtype=bool), float("nan"))
 
 
 class _Look(Watcher):
