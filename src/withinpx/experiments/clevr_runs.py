@@ -53,9 +53,13 @@ def train_and_measure(data: str, setting: Setting, recipe: RecipeName, seed: int
     """One row for each object. ``data`` is the folder that holds the datasets."""
     began = time.monotonic()
     folder = Path(data) / setting.dataset
+    test = _split(folder, "test")
     learn = ours if recipe == "ours" else papers
-    seen = learn(folder, setting, seed, FitSettings(choose_device(device), fast=True))
-    rows = measured(seen, _split(folder, "test"), setting)
+    try:
+        seen = learn(folder, setting, seed, FitSettings(choose_device(device), fast=True))
+    except BrokenTrainingError:
+        seen = _nothing(len(test.clip))
+    rows = measured(seen, test, setting)
     seconds = round(time.monotonic() - began, 1)
     return [{**run_columns(setting, recipe, seed), **row, "seconds": seconds} for row in rows]
 
@@ -87,10 +91,7 @@ def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> 
     )  # fmt: skip
     model = new_network(network, seed).to(settings.device)
     look = _Look(model, shown, STEPS - REST)
-    try:
-        model = fit(model, images, recipe, seed, replace(settings, dense=True, watchers=(look,)))
-    except BrokenTrainingError:
-        return nothing(len(shown))
+    model = fit(model, images, recipe, seed, replace(settings, dense=True, watchers=(look,)))
     with torch.no_grad():
         raw, drawn = model(shown)
         shift = measured_shift(model, images[:: max(1, len(images) // SHIFT_SAMPLE)])
@@ -100,7 +101,7 @@ def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> 
     return Seen(found, found + shift.double().cpu().numpy(), present, accuracy, look.seen)
 
 
-def nothing(pictures: int) -> Seen:
+def _nothing(pictures: int) -> Seen:
     """Of a training that broke: no object is learned."""
     nowhere = np.full((pictures, OBJECTS, 2), np.nan)
     return Seen(nowhere, nowhere, np.zeros((pictures, OBJECTS), dtype=bool), float("nan"))

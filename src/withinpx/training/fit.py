@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from withinpx.training.learned import Learned
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_picture
-from withinpx.training.step import InTurn, at_once, redraw_step, stop_if_broken, stop_if_spoiled
+from withinpx.training.step import InTurn, Step, at_once, redraw_step, stop_if_broken, stop_if_spoiled
 from withinpx.training.watcher import Watcher
 
 CPU = torch.device("cpu")
@@ -101,17 +101,8 @@ def learn(
         set_learning_rate(optimiser, recipe, number)
         if isinstance(engine, SparseEngine) and centres is not None:
             engine.hold = (centres, recipe.hold * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
-        losses, accuracies = [], []
-        for batch in batches(count, recipe.batch_size, seed, number, device):
-            loss, accuracy = step(batch)
-            if device.type == "cpu":  # a GPU would have to wait for the answer: there it is asked after the epoch
-                stop_if_broken(f"in epoch {number}", loss.item())
-            losses.append(loss)
-            accuracies.append(accuracy)
-
-        mean_loss = torch.stack(losses).mean().item()
-        stop_if_broken(f"in epoch {number}", mean_loss)
-        epoch = log.add(number, mean_loss, torch.stack(accuracies).mean().item())
+        loss, accuracy = _one_epoch(step, batches(count, recipe.batch_size, seed, number, device), number)
+        epoch = log.add(number, loss, accuracy)
         for watcher in settings.watchers:
             watcher.epoch(epoch, recipe)
         if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_checks]:
@@ -129,6 +120,20 @@ def learn(
             break
     settle_batch_norm([engine], count, recipe.batch_size, device)
     return model.eval()
+
+
+def _one_epoch(step: Step, order: Iterable[Tensor], number: int) -> tuple[float, float]:
+    """All batches: their mean loss and accuracy."""
+    losses, accuracies = [], []
+    for batch in order:
+        loss, accuracy = step(batch)
+        if loss.device.type == "cpu":  # a GPU would have to wait for the answer: there it is asked after the epoch
+            stop_if_broken(f"in epoch {number}", loss.item())
+        losses.append(loss)
+        accuracies.append(accuracy)
+    mean_loss = torch.stack(losses).mean().item()
+    stop_if_broken(f"in epoch {number}", mean_loss)
+    return mean_loss, torch.stack(accuracies).mean().item()
 
 
 def fast_engine(engine: Engine, settings: FitSettings) -> Engine:
