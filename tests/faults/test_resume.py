@@ -17,13 +17,14 @@ from withinpx.errors import StoppedError
 from withinpx.experiments import central, videos
 from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.model.background import BackgroundMode
+from withinpx.model.movers import movers_only
 from withinpx.tracking import attempt
 from withinpx.tracking.track import track
 from withinpx.training import learned
 from withinpx.training.engine import Engine
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import read_log
-from withinpx.training.scene import Scene, movers_only
+from withinpx.training.scene import Scene
 from withinpx.training.watcher import Watcher
 from withinpx.training.whole import TOLERANCE, WholeEngine
 

@@ -10,8 +10,9 @@ from withinpx.data import scenes
 from withinpx.inspection.backdrop import still_backdrop
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
+from withinpx.model.movers import movers_only
 from withinpx.training.engine import SparseEngine
-from withinpx.training.scene import Scene, movers_only
+from withinpx.training.scene import Scene
 from withinpx.training.whole import WholeEngine, engine_of_movers
 
 FRAMES, HEIGHT, WIDTH = 6, 40, 48

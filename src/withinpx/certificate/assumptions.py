@@ -12,9 +12,9 @@ from withinpx.certificate.certificate import Check, Limits, frame_reasons
 from withinpx.certificate.observation import Observations, picture_of
 from withinpx.certificate.registration import register
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.movers import movers_only
 from withinpx.model.softargmax import softargmax
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
-from withinpx.training.scene import movers_only
 
 GATE_PX = 2  # the pixel around that decides what is background widens the encoder's receptive field (Backdrop.changed)
 GOOD_SHARE = 0.8  # of its kept-out frames, in which an object must be drawn right

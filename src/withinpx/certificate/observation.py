@@ -18,9 +18,9 @@ from withinpx.certificate.registration import SEARCH_PX, register
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
 from withinpx.model.field import Field, Patch, masked, shown_in, spread_out
+from withinpx.model.movers import movers_only, nothing_seen
 from withinpx.model.sparse import first_reach, sparse_cnn, sparse_draw, sparse_softargmax
 from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
-from withinpx.training.scene import movers_only, nothing_seen
 
 NOTHING_SHOWN = 0.2  # of what is drawn: where the frame shows less than this, the object is not there
 

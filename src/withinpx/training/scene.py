@@ -10,6 +10,7 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Base, Field, Patch, masked
+from withinpx.model.movers import movers_only, nothing_seen
 from withinpx.model.sparse import first_reach, sparse_cnn
 from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
 
@@ -185,17 +186,6 @@ def _alike(change: Change, blank: Base, distance: int) -> bool:
     inside = change.windows.lie_within(distance, distance, height - distance, width - distance).all()
     same = (change.around == change.around[:1]).all() & (blank.values == blank.values[..., :1, :1]).all()
     return bool(inside & same)
-
-
-def nothing_seen(model: Autoencoder, like: Tensor) -> Base:
-    """What an encoder of movers alone sees where nothing changed."""
-    config = model.config
-    return Base.even((config.height, config.width), config.colours, config.encoder_rf // 2, like)
-
-
-def movers_only(images: Float[Tensor, "b c h w"], changed: Bool[Tensor, "b h w"]) -> Float[Tensor, "b c h w"]:
-    """What changed, from 1 to 2, over nothing at all: zero, as beyond the picture's border."""
-    return (images + 1) * changed.unsqueeze(1)
 
 
 def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:

@@ -5,10 +5,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.movers import movers_only
 from withinpx.model.render import render
 from withinpx.model.softargmax import softargmax
 from withinpx.training.engine import BARELY, SparseEngine, compared
-from withinpx.training.scene import Scene, movers_only
+from withinpx.training.scene import Scene
 
 TOLERANCE = 0.1  # of full contrast: what counts as redrawn right in footage
 MOST_PIXELS = 65_536  # of a picture; larger ones are faster in windows
