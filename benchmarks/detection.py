@@ -22,9 +22,9 @@ from blobs import mog2_blobs, trackpy_blobs
 from timing import median_seconds
 from withinpx.data.motion import smooth_paths
 from withinpx.data.scenes import BLUE, RED, YELLOW, write_clip_video
-from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
-from withinpx.inspection.backdrop import pictures_of, still_backdrop
-from withinpx.inspection.inspection import inspect
+from withinpx.data.stage import Camera, GeneratedClip, SceneObject, Stage
+from withinpx.discovery.background import fixed_background, to_float
+from withinpx.discovery.inspection import inspect
 from withinpx.model.autoencoder import new_network
 from withinpx.tracking.attempt import Job, attempt
 from withinpx.tracking.detect import detect
@@ -43,8 +43,12 @@ def film(size: tuple[int, int], frames: int, seed: int, count: int = 3) -> Gener
     """A red disc, a blue square and a yellow triangle of about 20 px, or fewer of them."""
     paths = smooth_paths(3, frames, size, MARGIN, seed)
     first, second, third = paths
-    things = Thing("disc", RED, 20, first), Thing("square", BLUE, 18, second), Thing("triangle", YELLOW, 20, third)
-    return Stage(things[:count], *size, seed=seed, camera=Camera(0.01)).film()
+    things = (
+        SceneObject("disc", RED, 20, first),
+        SceneObject("square", BLUE, 18, second),
+        SceneObject("triangle", YELLOW, 20, third),
+    )
+    return Stage(things[:count], *size, seed=seed, camera=Camera(0.01)).render()
 
 
 def trained() -> Detector:
@@ -57,12 +61,12 @@ def trained() -> Detector:
 
 def resized(detector: Detector, made: GeneratedClip) -> Detector:
     """The same weights for frames of another size."""
-    backdrop = still_backdrop(pictures_of(made.clip.frames[:: max(1, len(made.clip) // 32)]))
+    backdrop = fixed_background(to_float(made.clip.frames[:: max(1, len(made.clip) // 32)]))
     config = replace(detector.model.config, width=made.clip.width, height=made.clip.height)
     model = new_network(config, 0)
-    still = torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1)
+    still = torch.from_numpy(backdrop.images[0]).permute(2, 0, 1)
     model.load_state_dict({**detector.model.state_dict(), "background.still": still})
-    return replace(detector, model=model.eval(), backdrop=backdrop, recording=(made.clip.width, made.clip.height))
+    return replace(detector, model=model.eval(), background=backdrop, recording=(made.clip.width, made.clip.height))
 
 
 def milliseconds(work: Callable[[], object], frames: int, times: int = 3) -> float:
@@ -76,7 +80,7 @@ def dense(detector: Detector, frames: np.ndarray[tuple[int, ...], np.dtype[np.ui
     images = torch.from_numpy(frames).permute(0, 3, 1, 2) / 255
     model = detector.model
     for image in images.split(1):
-        changed = torch.from_numpy(detector.backdrop.changed(image.permute(0, 2, 3, 1).numpy()))
+        changed = torch.from_numpy(detector.background.changed(image.permute(0, 2, 3, 1).numpy()))
         model.decode(model.encode((image + 1) * changed.unsqueeze(1)))
 
 
@@ -114,7 +118,7 @@ class Detection:
     def _sizes(self, small: Detector, size: tuple[int, int]) -> float:
         made = film(size, FRAMES // 3, 4)
         detector, frames = resized(small, made), made.clip.frames
-        taken = milliseconds(lambda: detector.observe(frames, detector.backdrop.pictures), len(frames))
+        taken = milliseconds(lambda: detector.observe(frames, detector.background.images), len(frames))
         print(f"{size[0]}x{size[1]}: {taken:.1f} ms a frame, positions and verdicts ({1000 / taken:.0f} a second)")
         return taken
 
@@ -124,7 +128,7 @@ class Detection:
         for count in (1, 2, 3):
             made = film(COMMON, FRAMES // 3, 4, count)
             detector, frames = resized(small, made), made.clip.frames
-            taken[count] = milliseconds(lambda d=detector, f=frames: d.observe(f, d.backdrop.pictures), len(frames))  # type: ignore[misc]
+            taken[count] = milliseconds(lambda d=detector, f=frames: d.observe(f, d.background.images), len(frames))  # type: ignore[misc]
         print(
             f"two and three things against one: {taken[2] / taken[1]:.2f} and {taken[3] / taken[1]:.2f} times the time"
         )

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import torch
 import tyro
 
+from withinpx.experiments.squares_gpu.graph import AtOnce
+from withinpx.experiments.squares_gpu.together import engines_for
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
-from withinpx.training.fit import FitSettings, adam, with_pictures
+from withinpx.training.fit import FitSettings, adam, prepare_model
 from withinpx.training.recipe import PAPER
-from withinpx.training.step import AtOnce, Step, redraw_step
-from withinpx.training.together import engines_for
+from withinpx.training.step import Step, reconstruction_step
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 BATCH = 128
@@ -60,7 +61,7 @@ def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
 
 def steps_of(engines: Sequence[Engine], device: torch.device) -> list[Step]:
     """One step per network."""
-    return [redraw_step(each, adam(each.model, PAPER, device)) for each in engines]
+    return [reconstruction_step(each, adam(each.model, PAPER, device)) for each in engines]
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,12 @@ class ManySeeds:
 
         shuffled = [torch.randperm(count, generator=torch.Generator().manual_seed(seed)) for seed in range(self.seeds)]
         chosen = torch.stack(shuffled)[:, None, :BATCH].expand(-1, 2, -1).contiguous().to(device)
-        first, shown = with_pictures(models(1)[0], images, device)
+        first, shown = prepare_model(models(1)[0], images, device)
         dense = steps_of([DenseEngine(first, shown)], device)[0]
         settings = FitSettings(device)
         alone = steps_of(engines_for(models(1), images, settings), device)[0]
         together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device))
-        by_hand = FitSettings(device, fast=True)
-        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, by_hand), device))
+        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, settings, fast=True), device))
         again = steps_of(engines_for(models(self.seeds), images, settings), device)
         one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
         off = [float(((many(chosen)[0] - one_by_one).abs() / one_by_one).max()) for many in (together, fast)]

@@ -12,8 +12,8 @@ from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
 from withinpx.data.scenes import three_things
-from withinpx.inspection.backdrop import pictures_of, still_backdrop
-from withinpx.model.windows import boxes_of_change, joined
+from withinpx.discovery.background import fixed_background, to_float
+from withinpx.model.windows import changed_boxes, joined
 from withinpx.theory.receptive_field import filters_for
 
 ENCODER, DECODER, SUPPORT = 11, 17, 3.2  # receptive fields and the Gaussian's support, px, of a detector of this clip
@@ -25,8 +25,8 @@ def main(path: Path) -> None:
     """Two panels: change spreads through the encoder, Gaussians through the decoder."""
     made = three_things(seed=2)
     images = made.clip.frames
-    changed = still_backdrop(pictures_of(images)).changed(images)[FRAME]
-    boxes = joined(boxes_of_change(torch.from_numpy(changed)), 2 * (ENCODER // 2))
+    changed = fixed_background(to_float(images)).changed(images)[FRAME]
+    boxes = joined(changed_boxes(torch.from_numpy(changed)), 2 * (ENCODER // 2))
     encoded = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
     side = 2 * SUPPORT
     drawn = [(x - SUPPORT, y - SUPPORT, side, side) for x, y in made.truth[FRAME]]

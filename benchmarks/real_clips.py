@@ -29,7 +29,7 @@ from withinpx.data.clip import Clip
 from withinpx.data.reading import read_clip
 from withinpx.data.selection import EVERYTHING
 from withinpx.experiments.truth import NEAR_PX, Array, TrueObject, at_frames, is_outside, matched, read_objects
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
 from withinpx.tracking.tracks import Tracks, read_tracks
 
 OURS = "withinpx"
@@ -131,7 +131,7 @@ def row_of_track(clip: RealClip, truth: TrueObject, tracks: Tracks, track: int, 
     """withinpx on one object: also z, the bound, and whether every certified position keeps it."""
     positions, raw, bound, certified = (
         at_frames(truth.frames, tracks, column)[:, track]
-        for column in (tracks.positions, tracks.raw, tracks.bound_px, tracks.certified)
+        for column in (tracks.positions, tracks.z, tracks.bound_px, tracks.certified)
     )
     promised = certified == 1
     known_bounds = bound[~np.isnan(bound)]
@@ -199,7 +199,7 @@ class RealClips:
         rows = [each for each in results if isinstance(each, Row)]
         notes = [each for each in results if isinstance(each, str)]
         text = markdown(self._command(), rows, notes)
-        out = folder_for(self.out)
+        out = writable_folder(self.out)
         write_atomically(out / "real_clips.csv", csv_text(rows).encode())
         write_atomically(out / "real_clips.md", text.encode())
         print(text)

@@ -14,7 +14,7 @@ import torch
 import tyro
 
 from timing import median_seconds
-from withinpx.inspection.backdrop import Backdrop
+from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import new_network
 from withinpx.studio.app import DEMO
 from withinpx.studio.drawing import Drawer
@@ -30,8 +30,8 @@ def resized(detector: Detector, width: int, height: int) -> Detector:
     weights = {name: value for name, value in detector.model.state_dict().items() if name != "background.still"}
     model.load_state_dict(weights, strict=False)
     ground = np.random.default_rng(0).uniform(0.4, 0.6, (1, height, width, 3)).astype(np.float32)
-    backdrop = Backdrop(ground, np.zeros((height, width), np.float32))
-    return replace(detector, model=model.eval(), backdrop=backdrop, recording=(width, height))
+    backdrop = BackgroundModel(ground, np.zeros((height, width), np.float32))
+    return replace(detector, model=model.eval(), background=backdrop, recording=(width, height))
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, Engine, SparseEngine
 from withinpx.training.scene import Scene
-from withinpx.training.step import redraw_step
+from withinpx.training.step import reconstruction_step
 
 SETTINGS = ((9, 11, 7), (9, 25, 9))  # encoder RF, decoder RF, object size; 80 x 80 px, batches of 128
 DENSE_STEPS, SPARSE_STEPS = 3, 15
@@ -26,8 +26,11 @@ def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: 
     if kind == "channels-last":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     engine: Engine = SparseEngine(model, Scene.of(images, model)) if kind == "sparse" else DenseEngine(model, images)
-    loss = engine.redraw(chosen, chosen)[0].item()
-    step, batch = redraw_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3)), torch.stack([chosen, chosen])
+    loss = engine.reconstruct(chosen, chosen)[0].item()
+    step, batch = (
+        reconstruction_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3)),
+        torch.stack([chosen, chosen]),
+    )
     return loss, median_seconds(lambda: step(batch), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
 
 
@@ -45,9 +48,9 @@ def layered_growth() -> tuple[float, float]:
         for image, places in zip(images, centres.long().tolist(), strict=True):
             for x, y in places:
                 image[:, y - 8 : y + 8, x - 8 : x + 8] = 1.0
-        scene = Scene.of_movers(images, (images != still).any(dim=1), still, model)
+        scene = Scene.of_foreground(images, (images != still).any(dim=1), still, model)
         engine, chosen = SparseEngine(model, scene), torch.arange(len(centres))
-        taken.append(median_seconds(lambda e=engine, c=chosen, z=centres: e.redraw_at(c, z).backward(), 9))  # type: ignore[misc]
+        taken.append(median_seconds(lambda e=engine, c=chosen, z=centres: e.decoder_loss(c, z).backward(), 9))  # type: ignore[misc]
     return taken[0], taken[1]
 
 

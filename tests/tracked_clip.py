@@ -14,7 +14,7 @@ from PIL import Image
 from withinpx.cli import main
 from withinpx.data.clip import Clip
 from withinpx.data.scenes import BLUE, RED, YELLOW
-from withinpx.data.stage import Camera, GeneratedClip, Stage, Thing
+from withinpx.data.stage import Camera, GeneratedClip, SceneObject, Stage
 from withinpx.tracking import attempt
 from withinpx.tracking.detector import Detector, load_clip_detector
 from withinpx.training.recipe import CLIP
@@ -43,9 +43,9 @@ def small_stage(seed: int = 0) -> Stage:
     share = np.linspace(0, 1, FRAMES)
     across, wave = 9 + (WIDTH - 18) * share, 2 * np.sin(2 * np.pi * share)
     things = (
-        Thing("disc", RED, 9, np.stack([across, 9.3 + wave], axis=1)),
-        Thing("square", BLUE, 7, np.stack([WIDTH - across, 26.6 - wave], axis=1)),
-        Thing("triangle", YELLOW, 9, np.stack([WIDTH / 2 + 22 * np.sin(2 * np.pi * share), 43.1 + wave], axis=1)),
+        SceneObject("disc", RED, 9, np.stack([across, 9.3 + wave], axis=1)),
+        SceneObject("square", BLUE, 7, np.stack([WIDTH - across, 26.6 - wave], axis=1)),
+        SceneObject("triangle", YELLOW, 9, np.stack([WIDTH / 2 + 22 * np.sin(2 * np.pi * share), 43.1 + wave], axis=1)),
     )
     return Stage(things, WIDTH, HEIGHT, camera=Camera(0.005), seed=seed)
 
@@ -68,7 +68,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def track_once(temporary: Path) -> TrackedClip:
-    made, folder = small_stage().film(), temporary / "tracked"
+    made, folder = small_stage().render(), temporary / "tracked"
     pictures = write_pictures(folder / "clip", made.clip)
     recipe = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
     with one_thread(), pytest.MonkeyPatch.context() as patch:

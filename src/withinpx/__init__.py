@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from withinpx.data.images import read_images
     from withinpx.data.reading import read_clip
     from withinpx.data.squares import Squares
-    from withinpx.inspection.inspection import inspect
+    from withinpx.discovery.inspection import inspect
     from withinpx.model import Autoencoder, BackgroundMode, NetworkConfig
     from withinpx.tracking.detect import detect
     from withinpx.tracking.detector import Detector, load_clip_detector
@@ -62,7 +62,7 @@ _ROOMS = {
     "read_images": "withinpx.data.images",
     "Squares": "withinpx.data.squares",
     "read_clip": "withinpx.data.reading",
-    "inspect": "withinpx.inspection.inspection",
+    "inspect": "withinpx.discovery.inspection",
     "detect": "withinpx.tracking.detect",
     "Detector": "withinpx.tracking.detector",
     "load_clip_detector": "withinpx.tracking.detector",

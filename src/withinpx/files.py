@@ -17,12 +17,12 @@ PART = ".part"  # how the names of unfinished files end
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; a crash at any moment leaves the old file or the new one."""
-    with naming(path), written_beside(path) as beside:
+    with naming_file(path), atomic_file(path) as beside:
         beside.write_bytes(content)
 
 
 @contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A hidden file to write, which takes the name ``path`` at the end, and is removed if something goes wrong."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file to write.")
@@ -39,18 +39,18 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """A hidden folder to fill, which takes the name ``folder`` at the end; if another process was first, that stands.
 
     What a process that died has left of it is removed.
     """
-    for left in folder_for(folder.parent).glob(f".{escape(folder.name)}.*{PART}"):
-        with suppress(InputError), alone_in(left):
+    for left in writable_folder(folder.parent).glob(f".{escape(folder.name)}.*{PART}"):
+        with suppress(InputError), locked_folder(left):
             shutil.rmtree(left, ignore_errors=True)
-    with naming(folder):
+    with naming_file(folder):
         beside = Path(mkdtemp(prefix=f".{folder.name}.", suffix=PART, dir=folder.parent))
     try:
-        with alone_in(beside):
+        with locked_folder(beside):
             yield beside
             beside.chmod(0o755)  # temporary folders are private
             try:
@@ -63,7 +63,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming_file(path: Path) -> Iterator[None]:
     """An error of the disk says which file it was."""
     try:
         yield
@@ -71,7 +71,7 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def is_bare(folder: Path) -> bool:
+def holds_only_partials(folder: Path) -> bool:
     """Is there nothing in it but what a process that died has left unfinished?"""
     return all(path.suffix == PART for path in folder.iterdir())
 
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
 def new_folder(path: Path) -> Path:
     """Make a folder that was not there; never write into one that was."""
     check_is_new(path)
-    return folder_for(path)
+    return writable_folder(path)
 
 
 def check_is_new(path: Path) -> None:
@@ -101,7 +101,7 @@ def check_is_new(path: Path) -> None:
         raise InputError(f"The output folder {path} exists already: name another, nothing was overwritten.")
 
 
-def folder_for(path: Path) -> Path:
+def writable_folder(path: Path) -> Path:
     """A folder that can be written to, made if it is not there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -113,14 +113,14 @@ def folder_for(path: Path) -> Path:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """While this lasts no other process is here; it ends with the process, however that ends."""
     try:
         import fcntl  # noqa: PLC0415  (not on Windows, where nobody is kept out)
     except ImportError:
         yield
         return
-    handle = os.open(folder_for(folder), os.O_RDONLY)
+    handle = os.open(writable_folder(folder), os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from withinpx.certificate.calibration import middle_and_box, soft_mask, strength_of_body
 from withinpx.data.stage import Ground
+from withinpx.inference.masks import middle_and_box, soft_mask, strength_of_body
 
 WIDTH, HEIGHT, RADIUS = 60, 48, 7.0
 RED, BLUE, GREY = (0.8, 0.2, 0.2), (0.2, 0.3, 0.7), (0.9, 0.9, 0.9)

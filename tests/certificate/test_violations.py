@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 
 from tests.tracked_clip import FRAMES, WIDTH, TrackedClip
-from withinpx.certificate import observation
 from withinpx.certificate.assumptions import check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
-from withinpx.certificate.observation import Observations
 from withinpx.data.motion import Path2D, still
 from withinpx.data.stage import GeneratedClip
+from withinpx.inference import observation
+from withinpx.inference.observation import Observations
 from withinpx.model.sparse import sparse_softargmax
 from withinpx.tracking.attempt import drawings
 from withinpx.tracking.detector import Detector
@@ -30,7 +30,7 @@ def good(tracked: TrackedClip) -> Observations:
 
 
 def look(detector: Detector, made: GeneratedClip) -> Observations:
-    return detector.observe(made.clip.frames, detector.backdrop.pictures)
+    return detector.observe(made.clip.frames, detector.background.images)
 
 
 def judged(detector: Detector, seen: Observations) -> Certificate:
@@ -62,7 +62,7 @@ def sent(made: GeneratedClip, thing: int, path: Path2D) -> GeneratedClip:
     """The same scene, but one thing goes another way."""
     things = list(made.stage.things)
     things[thing] = replace(things[thing], path=path)
-    return replace(made.stage, things=tuple(things)).film()
+    return replace(made.stage, things=tuple(things)).render()
 
 
 def with_column(values: NDArray[np.float64], each: int, value: Any) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ def test_a_good_clip_is_certified_and_every_position_is_within_its_bound(
     for each in range(THINGS):
         truth = tracked.made.truth[:, thing_of(good, tracked.made, each)]
         sure, bound = tracks.certified[:, each], tracks.bound_px[:, each]
-        for position in (tracks.positions, tracks.raw):
+        for position in (tracks.positions, tracks.z):
             assert (np.abs(position[:, each] - truth).max(axis=-1) <= bound)[sure].all()
         assert np.median(np.abs(tracks.positions[:, each] - truth)[sure]) < 0.5
 
@@ -129,7 +129,7 @@ def test_a_decoder_that_draws_something_else_is_refused(tracked: TrackedClip, ga
 
 def test_an_object_that_never_moves_is_refused_for_its_places(tracked: TrackedClip, good: Observations) -> None:
     resting = replace(
-        good, centre=with_column(good.centre, 1, good.centre[0, 1]), raw=with_column(good.raw, 1, good.raw[0, 1])
+        good, centre=with_column(good.centre, 1, good.centre[0, 1]), z=with_column(good.z, 1, good.z[0, 1])
     )
     certificate = judged(tracked.detector, resting)
     assert failed(certificate, 1) == {"places"}
@@ -141,10 +141,10 @@ def test_an_object_that_never_moves_is_refused_for_its_places(tracked: TrackedCl
 
 def test_a_place_where_it_was_not_redrawn_right_is_none(tracked: TrackedClip, good: Observations) -> None:
     """One frame in which something else is taken for it, far away."""
-    centre, raw = (with_column(values, 1, values[0, 1]) for values in (good.centre, good.raw))
+    centre, raw = (with_column(values, 1, values[0, 1]) for values in (good.centre, good.z))
     centre[5, 1] += 30
     raw[5, 1] += 30
-    elsewhere = replace(good, centre=centre, raw=raw)
+    elsewhere = replace(good, centre=centre, z=raw)
     assert "places" not in failed(judged(tracked.detector, elsewhere), 1)
     offset = good.offset.copy()
     offset[5, 1] = 6.0
@@ -193,7 +193,7 @@ def test_an_object_cut_by_the_border_is_refused_there(tracked: TrackedClip, good
         assert not (why[seen.cut[:, each]] == "").any()
 
 
-@pytest.mark.parametrize(("name", "value"), [("leak", 2.0), ("astray", 0.4)])
+@pytest.mark.parametrize(("name", "value"), [("leakage", 2.0), ("outside_mass", 0.4)])
 def test_a_second_peak_in_the_heatmap_is_refused_frame_by_frame(
     tracked: TrackedClip, good: Observations, name: str, value: float
 ) -> None:
@@ -207,13 +207,13 @@ def test_a_second_peak_in_the_heatmap_is_refused_frame_by_frame(
 
 
 def test_a_heatmap_that_is_always_pulled_away_is_no_detector_s(tracked: TrackedClip, good: Observations) -> None:
-    certificate = judged(tracked.detector, replace(good, leak=with_column(good.leak, 2, 1.5)))
+    certificate = judged(tracked.detector, replace(good, leakage=with_column(good.leakage, 2, 1.5)))
     assert failed(certificate, 2) == {"heatmap"}
     assert certificate.of(0).certified
 
 
 def test_a_smaller_pull_is_added_to_the_bound(tracked: TrackedClip, good: Observations) -> None:
-    pulled = tracks_of(tracked.detector, replace(good, leak=good.leak + 0.25))
+    pulled = tracks_of(tracked.detector, replace(good, leakage=good.leakage + 0.25))
     np.testing.assert_allclose(pulled.bound_px - tracks_of(tracked.detector, good).bound_px, 0.25)
 
 
@@ -223,11 +223,11 @@ def test_a_second_thing_of_the_same_looks_is_not_certified_silently(tracked: Tra
     each = next(each for each in range(THINGS) if thing_of(good, made, each) == 0)
     disc = made.stage.things[0]
     twin = replace(disc, path=np.stack([WIDTH - disc.path[:, 0], disc.path[:, 1]], axis=1))
-    both = replace(made.stage, things=(*made.stage.things, twin)).film()
+    both = replace(made.stage, things=(*made.stage.things, twin)).render()
     detector = tracked.detector
     seen = look(detector, both)
     apart = np.abs(disc.path - twin.path).max(axis=1) > 2 * disc.size
     tracks = tracks_of(detector, seen)
-    near = np.minimum(*(np.abs(tracks.raw[:, each] - path).max(axis=1) for path in (disc.path, twin.path)))
+    near = np.minimum(*(np.abs(tracks.z[:, each] - path).max(axis=1) for path in (disc.path, twin.path)))
     wrong = tracks.certified[:, each] & (near > tracks.bound_px[:, each]) & apart
     assert not wrong.any()

@@ -1,4 +1,4 @@
-"""CLEVR-like data: what is placed, what is projected, what is rendered, and what lies in a folder in the end."""
+"""CLEVR-like data: what is to_device, what is projected, what is rendered, and what lies in a folder in the end."""
 
 import importlib.util
 import json
@@ -24,9 +24,9 @@ from withinpx.data.clevr_folder import read_split, silhouette_boxes
 from withinpx.data.clevr_render import render_datasets
 from withinpx.data.reading import read_clip
 from withinpx.data.solids import BEVEL, CUBE_SIDE, Camera, Floats, Pose, Shape, middle, solid_mesh, stood
-from withinpx.engines.job import Job, JobWatcher
 from withinpx.errors import InputError
 from withinpx.experiments.truth import read_truth
+from withinpx.jobs.job import Job, JobWatcher
 
 SAMPLE = Path(__file__).with_name("clevr_sample")
 SMALL = ClevrSet("shapes", 9, 19, train=3, test=2)
@@ -186,9 +186,9 @@ def test_an_interrupted_dataset_goes_on_and_a_finished_one_is_left_alone(tmp_pat
     with pytest.raises(InputError, match="not rendered to its end"):
         read_split(tmp_path, "train")
     early = (tmp_path / "train" / "000000.png").stat().st_mtime_ns
-    watcher = Counting()
-    render_datasets({tmp_path: SMALL}, DrawnStage, watcher)
-    assert watcher.runs == 3
+    callback = Counting()
+    render_datasets({tmp_path: SMALL}, DrawnStage, callback)
+    assert callback.runs == 3
     assert (tmp_path / "train" / "000000.png").stat().st_mtime_ns == early
     train, test = read_split(tmp_path, "train"), read_split(tmp_path, "test")
     assert (len(train.clip), len(test.clip)) == (3, 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from withinpx.data.reading import ahead
+from withinpx.data.reading import prefetch
 from withinpx.data.selection import Frame
 from withinpx.errors import InputError
 
@@ -20,20 +20,20 @@ def frames(count: int, error: Exception | None = None) -> Iterator[Frame]:
 
 @pytest.mark.parametrize("most", [1, 4, 100])
 def test_they_come_in_order(most: int) -> None:
-    assert [frame.number for frame in ahead(frames(20), most)] == list(range(20))
+    assert [frame.number for frame in prefetch(frames(20), most)] == list(range(20))
 
 
 def test_what_goes_wrong_is_raised_where_it_came() -> None:
     seen = []
     with pytest.raises(InputError, match="broken"):
-        for frame in ahead(frames(3, InputError("broken")), 2):
+        for frame in prefetch(frames(3, InputError("broken")), 2):
             seen.append(frame.number)
     assert seen == [0, 1, 2]
 
 
 def test_who_stops_early_leaves_no_thread() -> None:
     before = threading.active_count()
-    reader = ahead(frames(10_000), 2)
+    reader = prefetch(frames(10_000), 2)
     assert next(reader).number == 0
     reader.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

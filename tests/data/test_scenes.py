@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from withinpx.data import scenes
 from withinpx.data.motion import bouncing, passing, smooth_paths, still
 from withinpx.data.scenes import demo_clip_path, demo_scene, make_demo, random_scene, write_clip_video, write_truth
-from withinpx.data.stage import Camera, GeneratedClip, Ground, Shape, Stage, Thing
+from withinpx.data.stage import Camera, GeneratedClip, Ground, SceneObject, Shape, Stage
 from withinpx.data.video import read_video
 from withinpx.errors import InputError
 
@@ -37,7 +37,7 @@ def coverage(stage: Stage) -> NDArray[np.float64]:
     """How much of each pixel is covered, (frames, height, width): what two grounds show of themselves tells."""
     dark, bright = (
         replace(stage, ground=Ground((level, level, level), contrast=0), camera=Camera(noise=0))
-        .film()
+        .render()
         .clip.images[:, 0]
         for level in (0.2, 0.8)
     )
@@ -52,15 +52,15 @@ def centroid(cover: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("shape", ["disc", "square", "ring", "cross"])
 def test_a_thing_is_where_the_truth_says(shape: Shape) -> None:
     path = np.array([[20, 20], [20.5, 20.5], [17.3, 22.8], [24.91, 18.04]])
-    stage = Stage((Thing(shape, WHITE, 11, path),), 40, 40)
-    for cover, truth in zip(coverage(stage), stage.film().truth[:, 0], strict=True):
+    stage = Stage((SceneObject(shape, WHITE, 11, path),), 40, 40)
+    for cover, truth in zip(coverage(stage), stage.render().truth[:, 0], strict=True):
         assert centroid(cover) == pytest.approx(truth, abs=0.03)
 
 
 @pytest.mark.parametrize("shape", ["disc", "square", "triangle", "ring", "cross"])
 def test_a_thing_fills_the_box_that_the_truth_gives(shape: Shape) -> None:
-    stage = Stage((Thing(shape, WHITE, 12.6, np.array([[20.35, 19.8], [18.1, 21.45]])),), 40, 40)
-    filmed = stage.film()
+    stage = Stage((SceneObject(shape, WHITE, 12.6, np.array([[20.35, 19.8], [18.1, 21.45]])),), 40, 40)
+    filmed = stage.render()
     for cover, centre, sides in zip(coverage(stage), filmed.truth[:, 0], filmed.sizes[:, 0], strict=True):
         rows, columns = np.nonzero(cover > 0.02)
         first, last = np.array([columns.min(), rows.min()]), np.array([columns.max(), rows.max()]) + 1
@@ -69,13 +69,18 @@ def test_a_thing_fills_the_box_that_the_truth_gives(shape: Shape) -> None:
 
 
 def test_a_square_s_sides_are_its_size() -> None:
-    cover = coverage(Stage((Thing("square", WHITE, 11.4, still(1, (20.3, 19.9))),), 40, 40))[0]
+    cover = coverage(Stage((SceneObject("square", WHITE, 11.4, still(1, (20.3, 19.9))),), 40, 40))[0]
     assert cover[20].sum() == pytest.approx(11.4, abs=0.1)
     assert cover[:, 20].sum() == pytest.approx(11.4, abs=0.1)
 
 
 def test_things_look_solid_lit_from_the_upper_left() -> None:
-    frame = Stage((Thing("disc", (0.8, 0.2, 0.2), 17, still(1, (20, 20))),), 40, 40).film().clip.frames[0].astype(int)
+    frame = (
+        Stage((SceneObject("disc", (0.8, 0.2, 0.2), 17, still(1, (20, 20))),), 40, 40)
+        .render()
+        .clip.frames[0]
+        .astype(int)
+    )
     assert frame[16, 16].sum() > frame[20, 20].sum() > frame[24, 24].sum() + 30
 
 
@@ -92,7 +97,7 @@ def test_the_seed_decides_every_pixel(case: Case) -> None:
 
 def test_a_thing_out_of_view_is_not_visible() -> None:
     path = np.array([[20.0, 20], [0, 20], [-5.9, 20], [-6, 20], [45, 20], [46, 20], [20, -300]])
-    visible = Stage((Thing("square", WHITE, 12, path),), 40, 40).film().visible[:, 0]
+    visible = Stage((SceneObject("square", WHITE, 12, path),), 40, 40).render().visible[:, 0]
     assert visible.tolist()[:2] == [1, 0.5]
     assert 0 < visible[2] < 0.02
     assert visible.tolist()[3::2] == [0, 0]
@@ -101,9 +106,9 @@ def test_a_thing_out_of_view_is_not_visible() -> None:
 
 
 def test_a_covered_thing_is_not_visible() -> None:
-    small, large = (Thing("disc", WHITE, size, still(1, (20, 20))) for size in (7, 15))
-    assert Stage((small, large), 40, 40).film().visible.tolist() == [[0, 1]]
-    assert Stage((large, small), 40, 40).film().visible[0, 1] == 1
+    small, large = (SceneObject("disc", WHITE, size, still(1, (20, 20))) for size in (7, 15))
+    assert Stage((small, large), 40, 40).render().visible.tolist() == [[0, 1]]
+    assert Stage((large, small), 40, 40).render().visible[0, 1] == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -128,7 +133,7 @@ def test_twins_differ_only_in_their_places() -> None:
     filmed = scenes.twins(frames=4)
     first, second, square = filmed.stage.things
     swapped = (replace(first, path=second.path), replace(second, path=first.path), square)
-    assert (replace(filmed.stage, things=swapped).film().clip.frames == filmed.clip.frames).all()
+    assert (replace(filmed.stage, things=swapped).render().clip.frames == filmed.clip.frames).all()
 
 
 def test_the_static_one_is_static() -> None:
@@ -153,8 +158,8 @@ def test_things_grow_towards_the_lower_border() -> None:
 
 
 def test_a_shaken_camera_moves_ground_and_things_alike() -> None:
-    things = (Thing("disc", WHITE, 13, still(8, (40, 30))),)
-    shaken = Stage(things, 80, 60, camera=Camera(noise=0, shake=2, whole_pixels=True)).film()
+    things = (SceneObject("disc", WHITE, 13, still(8, (40, 30))),)
+    shaken = Stage(things, 80, 60, camera=Camera(noise=0, shake=2, whole_pixels=True)).render()
     frames, places = shaken.clip.frames.astype(int), shaken.truth[:, 0].astype(int)
     assert len({(x, y) for x, y in places.tolist()}) > 3
     around = [frame[y - 20 : y + 20, x - 30 : x + 30] for frame, (x, y) in zip(frames, places, strict=True)]

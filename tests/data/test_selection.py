@@ -30,14 +30,14 @@ def middle(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("scale", [0.23, 0.5, 0.77, 2.0])
 def test_a_place_in_a_scaled_picture_is_that_place_in_the_recording(place: tuple[float, float], scale: float) -> None:
     selection = Selection(scale=scale)
-    found = selection.in_recording(middle(selection.of(with_a_spot(*place))))
+    found = selection.to_recording(middle(selection.of(with_a_spot(*place))))
     np.testing.assert_allclose(found, place, atol=OFF_PX)
 
 
 def test_so_is_one_in_a_scaled_crop() -> None:
     selection = Selection(crop=(300, 150, 331, 207), scale=0.23)
     place = (300 + 331 - REACH - 6, 150 + 207 - REACH - 6)
-    found = selection.in_recording(middle(selection.of(with_a_spot(*place))))
+    found = selection.to_recording(middle(selection.of(with_a_spot(*place))))
     np.testing.assert_allclose(found, place, atol=OFF_PX)
 
 

@@ -85,7 +85,7 @@ def test_only_the_stretch_the_frames_and_the_part_asked_for(lossless: Path) -> N
     clip = read_video(lossless, Selection(start_s=0.08, end_s=0.4, every=3, crop=(4, 8, 20, 16), scale=0.5))
     assert clip.times_s.tolist() == pytest.approx([0.08, 0.2, 0.32])
     assert clip.frames.shape == (3, 8, 10, 3)
-    assert clip.selection.in_recording(np.array([[5.0, 4.0]])).tolist() == [[14.0, 16.0]]
+    assert clip.selection.to_recording(np.array([[5.0, 4.0]])).tolist() == [[14.0, 16.0]]
 
 
 @pytest.mark.parametrize(
@@ -183,4 +183,4 @@ def test_selections_that_mean_nothing_are_refused(broken: dict[str, object], wor
 
 def test_a_clip_knows_which_part_it_is() -> None:
     clip = Clip(np.zeros((1, 4, 4, 3), np.uint8), np.zeros(1), "drawn", Selection(crop=(10, 20, 4, 4)))
-    assert clip.selection.in_recording(np.array([1.5, 2.5])).tolist() == [11.5, 22.5]
+    assert clip.selection.to_recording(np.array([1.5, 2.5])).tolist() == [11.5, 22.5]

@@ -11,7 +11,6 @@ from PIL import Image
 
 from withinpx.cli import main
 from withinpx.data.clevr_folder import read_split
-from withinpx.engines.local import LocalEngine
 from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments import clevr_runs
 from withinpx.experiments.clevr import (
@@ -28,6 +27,7 @@ from withinpx.experiments.clevr import (
 from withinpx.experiments.clevr_runs import Seen, is_learned, largest_errors, measured, train_and_measure
 from withinpx.experiments.clevr_sweep import Asked, add_baselines, open_table, sweep
 from withinpx.experiments.clevr_table import PAPERS, table_1
+from withinpx.jobs.local import LocalEngine
 from withinpx.theory.bound import SizeRange
 from withinpx.training.recipe import CLIP
 

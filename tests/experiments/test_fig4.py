@@ -12,8 +12,6 @@ from PIL import Image
 
 from tests.experiments import fake_runs
 from withinpx.cli import main
-from withinpx.engines.job import Row
-from withinpx.engines.local import LocalEngine
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import (
     COLUMNS,
@@ -30,6 +28,8 @@ from withinpx.experiments.fig4 import (
 from withinpx.experiments.fig4_summary import moved_after, summarise
 from withinpx.experiments.fig4_sweep import Asked, open_table, sweep
 from withinpx.experiments.table import RunTable
+from withinpx.jobs.job import Row
+from withinpx.jobs.local import LocalEngine
 
 ISSUE_COLUMNS = (
     "experiment,encoder_rf,decoder_rf,object_size,sigma,seed,epochs,reconstruction_accuracy,accepted,position_error,"

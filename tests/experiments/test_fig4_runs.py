@@ -19,7 +19,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
     """Every group of runs that is trained; seed 0 is found at once, 1 from beside, 2 from the centre, 3 never."""
     groups: list[list[SquaresRun]] = []
 
-    def train_together(runs: list[SquaresRun], _: object) -> tuple[list[Any], list[Log]]:
+    def train_together(runs: list[SquaresRun], _: object, *, fast: bool) -> tuple[list[Any], list[Log]]:
         groups.append(list(runs))
         logs = [Log(None, 0) for _ in runs]
         for log in logs:
@@ -30,8 +30,10 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
         accepted = run.seed < len(groups)
         return Evaluation(1.0, 5.2, 4.0, True, 0.9995 if accepted else 0.99, accepted, (1.0, 0.0), 0.0, 0.0)
 
-    def train_beyond(runs: list[SquaresRun], _: object) -> tuple[list[Any], list[Log], dict[int, tuple[int, Any]]]:
-        return *train_together(runs, _), {0: (7, SimpleNamespace())}
+    def train_beyond(
+        runs: list[SquaresRun], _: object, *, fast: bool
+    ) -> tuple[list[Any], list[Log], dict[int, tuple[int, Any]]]:
+        return *train_together(runs, _, fast=fast), {0: (7, SimpleNamespace())}
 
     monkeypatch.setattr(fig4_runs, "train_together", train_together)
     monkeypatch.setattr(fig4_runs, "train_beyond", train_beyond)
@@ -56,8 +58,8 @@ def test_first_as_the_paper_begins_then_half_as_far_as_the_encoder_sees(trained:
     train_setting(SETTING, (3,), 500, "cpu")
     recipes = [group[0].recipe for group in trained]
     assert [recipe.warm_start_steps > 0 for recipe in recipes] == [False, True, True]
-    assert [recipe.aside for recipe in recipes] == [0, 4, 0]
-    assert all(recipe.stop_when_learned and recipe.epochs == 500 for recipe in recipes)
+    assert [recipe.jitter_px for recipe in recipes] == [0, 4, 0]
+    assert all(recipe.stop_when_converged and recipe.epochs == 500 for recipe in recipes)
 
 
 def test_a_full_run_says_when_it_would_have_stopped_and_where_it_was_then(trained: list[list[SquaresRun]]) -> None:

@@ -17,12 +17,12 @@ import pytest
 from tests.experiments.fake_runs import always_dies, dies_at_first, refused, rows, rows_after
 from tests.tracked_clip import HEIGHT, WIDTH, TrackedClip
 from withinpx.data.selection import Selection
-from withinpx.engines import ray_cluster
-from withinpx.engines.job import Job, JobWatcher
-from withinpx.engines.ray_cluster import RayEngine
 from withinpx.errors import InputError
 from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
+from withinpx.jobs import ray_cluster
+from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.ray_cluster import RayEngine
 from withinpx.tracking.collection import Request, detect_collection
 from withinpx.tracking.tracks import read_tracks
 

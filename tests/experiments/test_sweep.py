@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from tests.experiments.fake_runs import refused, rows
-from withinpx.engines import ray_cluster
-from withinpx.engines.job import Job, Row
-from withinpx.engines.local import LocalEngine
-from withinpx.engines.progress import JobBar, JobLines, Tally
 from withinpx.errors import InputError
 from withinpx.experiments import table as table_module
 from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
+from withinpx.jobs import ray_cluster
+from withinpx.jobs.job import Job, Row
+from withinpx.jobs.local import LocalEngine
+from withinpx.jobs.progress import JobBar, JobLines, Tally
 
 KEY = ("name", "seed")
 JOBS = [Job(name, rows, (name, (0, 1)), runs=2) for name in ("b", "a", "c")]
@@ -80,7 +80,7 @@ def test_a_sweep_killed_at_any_moment_leaves_a_whole_table(tmp_path: Path) -> No
 import os, signal
 from pathlib import Path
 from tests.experiments.test_sweep import JOBS, table_in
-from withinpx.engines.local import LocalEngine
+from withinpx.jobs.local import LocalEngine
 from withinpx.experiments.sweep import run_sweep
 replace, writes = Path.replace, []
 def die(self, target):
@@ -129,15 +129,15 @@ def test_rows_with_other_columns_are_refused(tmp_path: Path) -> None:
 
 
 def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(InputError, match="Another process"), alone_in(tmp_path):
+    with locked_folder(tmp_path), pytest.raises(InputError, match="Another process"), locked_folder(tmp_path):
         pass
-    with alone_in(tmp_path):
+    with locked_folder(tmp_path):
         pass
 
 
 def test_the_time_left_comes_from_finished_work(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0.0, 100.0, 130.0, 1000.0))
-    monkeypatch.setattr("withinpx.engines.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("withinpx.jobs.progress.time.monotonic", lambda: next(clock))
     tally = Tally(JOBS)
     assert tally.left == "-:--:--"
     tally.finished(JOBS[0])  # two of six runs in 100 s
@@ -186,7 +186,7 @@ def test_an_engine_may_stop_midway(tmp_path: Path) -> None:
 
 
 def test_a_sweep_needs_no_torch() -> None:
-    script = "import sys, withinpx.experiments.sweep, withinpx.engines.ray_cluster; sys.exit('torch' in sys.modules)"
+    script = "import sys, withinpx.experiments.sweep, withinpx.jobs.ray_cluster; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0  # noqa: S603
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from withinpx.data.motion import Path2D, bouncing, crossing, passing, smooth_paths
 from withinpx.data.scenes import far_apart
-from withinpx.data.stage import Camera, GeneratedClip, Ground, Shape, Stage, Thing
+from withinpx.data.stage import Camera, GeneratedClip, Ground, SceneObject, Shape, Stage
 
 FRAMES, WIDTH, HEIGHT = 30, 72, 60
 MARGIN = 8  # px
@@ -53,7 +53,7 @@ def planted(seed: int) -> Planted:
     count = int(random.integers(1, 4))
     paths = _paths(kind, count, seed, random)
     things = [
-        Thing(SHAPES[random.integers(len(SHAPES))], colour, random.uniform(SMALLEST, LARGEST), path)
+        SceneObject(SHAPES[random.integers(len(SHAPES))], colour, random.uniform(SMALLEST, LARGEST), path)
         for colour, path in zip(far_apart(len(paths), random), paths, strict=True)
     ]
     broken: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ def planted(seed: int) -> Planted:
         shake={"faint shake": random.uniform(0.05, 0.3), "shake": random.uniform(2, 4)}.get(kind, 0),
     )
     perspective = random.uniform(0.1, 0.3) if kind == "perspective" else 0.0
-    return Planted(kind, Stage(tuple(things), WIDTH, HEIGHT, ground, camera, perspective, seed).film(), broken)
+    return Planted(kind, Stage(tuple(things), WIDTH, HEIGHT, ground, camera, perspective, seed).render(), broken)
 
 
 def _paths(kind: str, count: int, seed: int, random: np.random.Generator) -> list[Path2D]:

@@ -10,15 +10,15 @@ import pytest
 
 from tests.tracked_clip import write_pictures
 from withinpx.data.scenes import BLUE, RED
-from withinpx.data.stage import Camera, Stage, Thing
+from withinpx.data.stage import Camera, SceneObject, Stage
 from withinpx.experiments import central
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.tracking import attempt
 from withinpx.tracking.plan import Wishes
 from withinpx.tracking.track import TrackSettings
+from withinpx.training.callback import Callback
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import CLIP, Recipe
-from withinpx.training.watcher import Watcher
 
 FRAMES, WIDTH, HEIGHT = 16, 40, 30
 SQUARES = SquaresRun(
@@ -39,13 +39,13 @@ class CrashError(Exception):
     """A crash in the middle of training."""
 
 
-class CrashAfter(Watcher):
+class CrashAfter(Callback):
     """Breaks off after an epoch, before its checkpoint."""
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
 
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         if epoch.epoch == self._epoch:
             raise CrashError
 
@@ -55,10 +55,10 @@ def small_clip(folder: Path) -> Path:
     share = np.linspace(0, 1, FRAMES)
     across = 7 + (WIDTH - 14) * share
     things = (
-        Thing("disc", RED, 7, np.stack([across, np.full(FRAMES, 8.3)], axis=1)),
-        Thing("square", BLUE, 6, np.stack([WIDTH - across, np.full(FRAMES, 21.6)], axis=1)),
+        SceneObject("disc", RED, 7, np.stack([across, np.full(FRAMES, 8.3)], axis=1)),
+        SceneObject("square", BLUE, 6, np.stack([WIDTH - across, np.full(FRAMES, 21.6)], axis=1)),
     )
-    return write_pictures(folder, Stage(things, WIDTH, HEIGHT, camera=Camera(0.005)).film().clip)
+    return write_pictures(folder, Stage(things, WIDTH, HEIGHT, camera=Camera(0.005)).render().clip)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class Poison:
     value: float
     at: int
     kind: type[DenseEngine] | type[SparseEngine]
-    what: str = "redraw"  # or look
+    what: str = "reconstruct"  # or look
     only: int | None = None  # of several networks that take turns, this one
     always: bool = False  # every step from then on
     calls: int = 0  # steps that came
@@ -91,7 +91,7 @@ class Poison:
             weight.register_post_accumulate_grad_hook(lambda _: hook.remove())
         if self.victim != "loss":
             return answer
-        return answer * self.value if self.what == "look" else (answer[0] * self.value, answer[1])
+        return answer * self.value if self.what == "heatmap_loss" else (answer[0] * self.value, answer[1])
 
 
 def moments(torture: Torture, last: int) -> list[int]:
@@ -156,7 +156,7 @@ def test_the_warm_start_stops_within_a_step_too(torture: Torture, kind: Any, vic
     skip_in_short(torture, value)
     run = replace(WARM_RUN, background=BackgroundMode.LAYERED) if kind is SparseEngine else WARM_RUN
     for at in range(1, WARM + 1, torture.of(WARM - 1, 1)):
-        poison = Poison(victim, value, at, kind, what="look")
+        poison = Poison(victim, value, at, kind, what="heatmap_loss")
         with poison.given(), pytest.raises(BrokenTrainingError, match="Training broke"):
             train(run, FitSettings(dense=kind is DenseEngine))
         assert poison.calls <= at + (victim == "gradient"), "the warm start went on"

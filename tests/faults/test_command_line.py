@@ -19,11 +19,12 @@ from tests.faults.arguments import Places, command_lines, commands
 from tests.faults.torture import Torture
 from tests.tracked_clip import TrackedClip
 from withinpx.cli import main
-from withinpx.engines.local import LocalEngine
-from withinpx.engines.ray_cluster import RayEngine
 from withinpx.errors import InputError
+from withinpx.experiments.squares_gpu import together
+from withinpx.jobs.local import LocalEngine
+from withinpx.jobs.ray_cluster import RayEngine
 from withinpx.tracking import attempt
-from withinpx.training import fit, together
+from withinpx.training import fit
 
 ROW = "command line"
 MOST_SECONDS = 60  # for one command line: more is a hang
@@ -44,7 +45,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arguments are what is tested: training, sweeps and the server stop where they begin."""
     import uvicorn  # noqa: PLC0415
 
-    for module, name in ((fit, "learn"), (attempt, "learn"), (together, "with_pictures")):
+    for module, name in ((fit, "learn"), (attempt, "learn"), (together, "prepare_model")):
         monkeypatch.setattr(module, name, begins)
     for engine in (LocalEngine, RayEngine):
         monkeypatch.setattr(engine, "run", begins)

@@ -20,21 +20,21 @@ import torch
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from tests.certificate.test_shift import a_detector, places
 from tests.faults.apart import apart
 from tests.faults.torture import Torture
-from tests.tracking.test_shift import a_detector, places
+from withinpx.certificate.shift import Shift
 from withinpx.cli import main
 from withinpx.data.selection import Selection
+from withinpx.discovery.background import BackgroundModel
 from withinpx.errors import InputError
-from withinpx.inspection.backdrop import Backdrop
 from withinpx.studio.app import DEMO
 from withinpx.tracking.detector import BACKDROP, CERTIFICATE, Detector, load_clip_detector, save_clip_detector
-from withinpx.tracking.shift import Shift
 from withinpx.training.detector_folder import DESCRIPTION, SEAL, WEIGHTS, sealed
 
 ROW = "detector files"
 FILES = (DESCRIPTION, CERTIFICATE, WEIGHTS, BACKDROP)
-HASHES = {WEIGHTS: "weights_sha256", BACKDROP: "backdrop_sha256", CERTIFICATE: "certificate_sha256"}
+HASHES = {WEIGHTS: "weights_sha256", BACKDROP: "background_sha256", CERTIFICATE: "certificate_sha256"}
 Random = np.random.Generator
 Tensors = dict[str, np.ndarray[Any, Any]]
 
@@ -46,9 +46,9 @@ def save(folder: Path, seed: int) -> Path:
     made = a_detector(shift, Selection(crop=(1, 2, 28, 24), scale=0.5))
     for value in made.model.parameters():
         torch.nn.init.normal_(value)
-    behind = Backdrop(made.backdrop.pictures + np.float32(seed / 99), made.backdrop.threshold)
+    behind = BackgroundModel(made.background.images + np.float32(seed / 99), made.background.threshold)
     certificate = replace(made.certificate, source=f"clip {seed}")
-    save_clip_detector(folder, replace(made, backdrop=behind, certificate=certificate), "a clip")
+    save_clip_detector(folder, replace(made, background=behind, certificate=certificate), "a clip")
     return folder
 
 
@@ -103,7 +103,7 @@ def spy(good: Path) -> Spy:
 def parts(detector: Detector) -> tuple[dict[str, Any], tuple[object, ...]]:
     """All that a detector is: arrays by name, and the rest."""
     arrays: dict[str, Any] = dict(detector.model.state_dict())
-    arrays |= {"pictures": detector.backdrop.pictures, "threshold": detector.backdrop.threshold}
+    arrays |= {"images": detector.background.images, "threshold": detector.background.threshold}
     for number, shift in enumerate(detector.shift):
         arrays |= {f"places{number}": shift.places, f"steps{number}": shift.steps, f"reach{number}": shift.reach}
     rest = (detector.model.config, detector.selection, detector.recording, detector.certificate, detector.moving_camera)

@@ -12,8 +12,8 @@ import torch
 
 from tests.faults.clips import FRAMES, Planted, planted
 from tests.faults.torture import Torture
+from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
-from withinpx.inspection.inspection import inspect
 from withinpx.tracking import attempt
 from withinpx.tracking.attempt import Attempt, Job
 from withinpx.tracking.plan import Wishes, make_plan
@@ -84,7 +84,7 @@ def verdict(seed: int, clip: Planted, best: Attempt) -> Verdict:
             continue
         away = np.abs(tracks.positions[:, each, None] - made.truth).max(axis=-1)
         thing = int(np.median(away[present], axis=0).argmin())
-        farther = np.maximum(away[:, thing], np.abs(tracks.raw[:, each] - made.truth[:, thing]).max(axis=-1))
+        farther = np.maximum(away[:, thing], np.abs(tracks.z[:, each] - made.truth[:, thing]).max(axis=-1))
         bad = (farther > tracks.bound_px[:, each] + ROUNDING) | (made.visible[:, thing] == 0)
         positions += int(sure.sum())
         outside += int((sure & bad).sum())

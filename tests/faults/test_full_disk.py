@@ -67,7 +67,7 @@ def another_picture(name: str, things: Path, out: Path) -> None:
 
 def interrupted_fit(things: Path, out: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(CrashError):
-        patch.setattr("withinpx.training.progress.ProgressBar.epoch", lambda _, *of: CrashAfter(2).epoch(*of))
+        patch.setattr("withinpx.training.progress.ProgressBar.on_epoch", lambda _, *of: CrashAfter(2).on_epoch(*of))
         typed(f"{FIT} --out OUT/run")(things, out)
 
 

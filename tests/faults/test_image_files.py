@@ -16,7 +16,7 @@ from PIL import Image
 from tests.faults.apart import Apart, apart
 from tests.faults.torture import Torture
 from withinpx.cli import main
-from withinpx.data.images import read_images, read_picture
+from withinpx.data.images import read_image, read_images
 from withinpx.errors import InputError
 
 ROW = "images"
@@ -51,7 +51,7 @@ def saved(path: Path, picture: Image.Image, **how: Any) -> Path:
 def refusal(path: Path) -> str:
     """The sentence in which a picture is refused, by itself and in its folder; and the command's."""
     with pytest.raises(InputError) as alone:
-        read_picture(path)
+        read_image(path)
     with pytest.raises(InputError):
         read_images(path.parent)
     said = str(alone.value)
@@ -101,7 +101,7 @@ KINDS: dict[str, tuple[Image.Image, Pixels, int]] = {  # the picture, what it sh
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_pixel(tmp_path: Path, name: str, torture: Torture) -> None:
     picture, expected, off = KINDS[name]
-    shown = read_picture(saved(tmp_path / name, picture))
+    shown = read_image(saved(tmp_path / name, picture))
     assert shown.dtype == np.uint8 and shown.shape == expected.shape
     assert np.abs(shown.astype(int) - expected).max() <= off
     assert np.array_equal(read_images(tmp_path).frames[0], shown)
@@ -110,14 +110,14 @@ def test_every_kind_of_pixel(tmp_path: Path, name: str, torture: Torture) -> Non
 
 def test_a_jpeg_of_printing_inks(tmp_path: Path, torture: Torture) -> None:
     flat = Image.fromarray(np.broadcast_to(RED, (16, 16, 3)).copy())
-    shown = read_picture(saved(tmp_path / "a.jpg", flat.convert("CMYK"), quality=95))
+    shown = read_image(saved(tmp_path / "a.jpg", flat.convert("CMYK"), quality=95))
     assert np.abs(shown.astype(int) - RED).max() < 8
     torture.count(ROW, right_pictures=1)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 300, 65535])
 def test_a_constant_of_sixteen_bits_is_as_dark_as_it_says(tmp_path: Path, level: int, torture: Torture) -> None:
-    shown = read_picture(saved(tmp_path / "a.png", Image.fromarray(np.full((5, 7), level, np.uint16))))
+    shown = read_image(saved(tmp_path / "a.png", Image.fromarray(np.full((5, 7), level, np.uint16))))
     assert shown.shape == (5, 7, 1)
     assert set(shown.ravel().tolist()) == {round(level / 257)}
     torture.count(ROW, right_pictures=1)
@@ -127,7 +127,7 @@ def test_sixteen_bits_of_colour(tmp_path: Path, torture: Torture) -> None:
     deep = COLOURS.astype(">u2") * 257
     lines = b"".join(b"\0" + line.tobytes() for line in deep)
     (tmp_path / "a.png").write_bytes(png(9, 12, 16, 2, zlib.compress(lines)))
-    assert np.array_equal(read_picture(tmp_path / "a.png"), COLOURS)
+    assert np.array_equal(read_image(tmp_path / "a.png"), COLOURS)
     torture.count(ROW, right_pictures=1)
 
 
@@ -138,7 +138,7 @@ def test_a_camera_that_was_turned(tmp_path: Path, ending: str, tag: int, torture
     exif = Image.Exif()
     exif[0x112] = tag
     stored = Image.fromarray(np.ascontiguousarray(UPRIGHT[tag](large)))
-    shown = read_picture(saved(tmp_path / f"a.{ending}", stored, exif=exif, quality=98))
+    shown = read_image(saved(tmp_path / f"a.{ending}", stored, exif=exif, quality=98))
     assert shown.shape == large.shape
     assert np.abs(shown.astype(int) - large).mean() < 5
     torture.count(ROW, right_pictures=1)
@@ -148,7 +148,7 @@ def test_sixteen_bits_are_turned_too(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x112] = 6
     stored = Image.fromarray(np.ascontiguousarray(np.rot90(GREY)[..., 0]).astype(np.uint16) * 257)
-    assert np.array_equal(read_picture(saved(tmp_path / "a.png", stored, exif=exif)), GREY)
+    assert np.array_equal(read_image(saved(tmp_path / "a.png", stored, exif=exif)), GREY)
 
 
 def test_the_smallest_and_the_emptiest(tmp_path: Path, capsys: pytest.CaptureFixture[str], torture: Torture) -> None:
@@ -229,7 +229,7 @@ def tried(path: Path) -> tuple[str, float]:
     """The sentence, if it is refused, and by how many MB the process grew."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        read_picture(path)
+        read_image(path)
         said = ""
     except InputError as error:
         said = str(error)
@@ -284,7 +284,7 @@ def test_cut_anywhere(
     aside: Apart, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str], torture: Torture
 ) -> None:
     path = saved(tmp_path / f"a.{ending}", Image.fromarray(COLOURS))
-    content, whole = path.read_bytes(), read_picture(path)
+    content, whole = path.read_bytes(), read_image(path)
     places = np.unique(np.linspace(0, len(content) - 1, torture.of(40, 1000)).astype(int)).tolist()
     refused = 0
     for place in places:
@@ -301,7 +301,7 @@ def test_cut_anywhere(
 
 def shown_or_refused(path: Path) -> tuple[str, Pixels | None]:
     try:
-        return "", read_picture(path)
+        return "", read_image(path)
     except InputError as error:
         return str(error), None
 

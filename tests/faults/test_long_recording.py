@@ -13,13 +13,13 @@ import pytest
 from tests.faults.children import finish
 from tests.faults.torture import Torture
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
+from withinpx.certificate.shift import Shift
 from withinpx.data.selection import Selection
-from withinpx.inspection.backdrop import Backdrop
+from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detect import OVERLAY, TRACKS, Chunk, detect
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.shift import Shift
 
 ROW = "long recording"
 WIDTH, HEIGHT, SIDE = 32, 24, 5
@@ -40,7 +40,9 @@ def a_detector() -> Detector:
         channels=2,
         background=BackgroundMode.LAYERED,
     )
-    backdrop = Backdrop(np.full((1, HEIGHT, WIDTH, 1), 0.25, np.float32), np.full((HEIGHT, WIDTH), 0.1, np.float32))
+    backdrop = BackgroundModel(
+        np.full((1, HEIGHT, WIDTH, 1), 0.25, np.float32), np.full((HEIGHT, WIDTH), 0.1, np.float32)
+    )
     objects = (ObjectCertificate(0, (SIDE, SIDE), 4.0, (0, 0), Limits(1.0), ()),)
     certificate = Certificate("made up", 10, 2, 7, 7, 0.8, 1.6, 1.0, objects)
     shift = (Shift.everywhere(np.zeros(2)),)

@@ -17,25 +17,25 @@ from withinpx.errors import StoppedError
 from withinpx.experiments import central, videos
 from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.model.background import BackgroundMode
-from withinpx.model.movers import movers_only
+from withinpx.model.foreground import foreground_only
 from withinpx.tracking import attempt
 from withinpx.tracking.track import track
-from withinpx.training import learned
+from withinpx.training import convergence
+from withinpx.training.callback import Callback
+from withinpx.training.clip_engine import TOLERANCE, WholeEngine
 from withinpx.training.engine import Engine
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import read_log
 from withinpx.training.scene import Scene
-from withinpx.training.watcher import Watcher
-from withinpx.training.whole import TOLERANCE, WholeEngine
 
 ROW = "resume"
 WHEN = ("seconds", "date")  # columns of a sweep that say when a run was, not what came of it
 
 RECIPES = {
     "paper's": SQUARES.recipe,
-    "warm start": replace(SQUARES.recipe, warm_start_steps=3, aside=0.5),
-    "until learned": replace(SQUARES.recipe, epochs=12, batch_size=24, warm_start_steps=3, stop_when_learned=True),
-    "clip's": replace(QUICK_CLIP, epochs=10, batch_size=16, restart_checks=(0.2, 0.5, 0.7)),
+    "warm start": replace(SQUARES.recipe, warm_start_steps=3, jitter_px=0.5),
+    "until learned": replace(SQUARES.recipe, epochs=12, batch_size=24, warm_start_steps=3, stop_when_converged=True),
+    "clip's": replace(QUICK_CLIP, epochs=10, batch_size=16, restart_at=(0.2, 0.5, 0.7)),
 }
 FITS = [
     (recipe, background, engine)
@@ -55,9 +55,9 @@ IN_SHORT = [
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread; whoever asks whether a network has learned finds that it has, at its second look."""
-    monkeypatch.setattr(learned, "RIGHT", 0.0)
-    monkeypatch.setattr(learned, "STEADY_PX", 100.0)
-    monkeypatch.setattr(learned, "STEPS", 3)
+    monkeypatch.setattr(convergence, "RIGHT", 0.0)
+    monkeypatch.setattr(convergence, "STEADY_PX", 100.0)
+    monkeypatch.setattr(convergence, "STEPS", 3)
     with one_thread(), quick():
         yield
 
@@ -88,7 +88,7 @@ def test_a_fit_stopped_twice_is_the_uninterrupted_one(
     (tmp_path / "whole").mkdir()
     whole = weights(run, FitSettings(folder=tmp_path / "whole", dense=dense))
     epochs = len(read_log(tmp_path / "whole"))
-    assert (epochs < run.recipe.epochs) == run.recipe.stop_when_learned
+    assert (epochs < run.recipe.epochs) == run.recipe.stop_when_converged
     for first in range(1, epochs) if torture.full else [epochs // 2]:
         settings = FitSettings(folder=tmp_path / f"{first}", dense=dense)
         (tmp_path / f"{first}").mkdir()
@@ -96,36 +96,36 @@ def test_a_fit_stopped_twice_is_the_uninterrupted_one(
             train(run, replace(settings, stop=stopped_after(first)))
         if first < epochs - 1:
             with pytest.raises(CrashError):
-                train(run, replace(settings, watchers=(CrashAfter(epochs - 1),)))
+                train(run, replace(settings, callbacks=(CrashAfter(epochs - 1),)))
         assert same(weights(run, settings), whole), first
         assert [each.epoch for each in read_log(tmp_path / f"{first}")] == list(range(1, epochs + 1))
         assert same(weights(run, settings), whole), "of a training that was over"
         torture.count(ROW, fits=1, identical=1)
 
 
-class Beginning(Watcher):
+class Beginning(Callback):
     """Where each picture's object was last seen when a training begins or goes on; its engine."""
 
-    def begins(self, engine: Engine, seed: int) -> None:
-        self.engine, self.latest = engine, engine.latest.clone()
+    def on_start(self, engine: Engine, seed: int) -> None:
+        self.engine, self.latest_z = engine, engine.latest_z.clone()
 
 
 def test_where_objects_were_last_seen_is_not_forgotten(tmp_path: Path, torture: Torture) -> None:
     """By that it is told which are lost; a picture may wait for several epochs to be seen again."""
     first, second = Beginning(), Beginning()
-    settings = FitSettings(folder=tmp_path, watchers=(first,), stop=stopped_after(2))
+    settings = FitSettings(folder=tmp_path, callbacks=(first,), stop=stopped_after(2))
     with pytest.raises(StoppedError):
         train(SQUARES, settings)
-    train(SQUARES, replace(settings, watchers=(second,), stop=None))
-    assert first.engine.latest.isfinite().any()
-    assert torch.equal(first.engine.latest.nan_to_num(-1), second.latest.nan_to_num(-1))
+    train(SQUARES, replace(settings, callbacks=(second,), stop=None))
+    assert first.engine.latest_z.isfinite().any()
+    assert torch.equal(first.engine.latest_z.nan_to_num(-1), second.latest_z.nan_to_num(-1))
     torture.count(ROW, identical=1)
 
 
 def whole_engine(model, images, changed, backgrounds, present):  # type: ignore[no-untyped-def]
     """What a GPU uses for small pictures."""
-    scene = Scene.of_movers(images, changed, backgrounds, model)
-    return WholeEngine(model, scene, movers_only(images, changed), TOLERANCE, present)
+    scene = Scene.of_foreground(images, changed, backgrounds, model)
+    return WholeEngine(model, scene, foreground_only(images, changed), TOLERANCE, present)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -145,7 +145,7 @@ def test_a_track_stopped_twice_is_the_uninterrupted_one(
     if not torture.full and (background, engine) != ("layered", "sparse"):
         pytest.skip("in full only")
     if engine == "whole":
-        monkeypatch.setattr(attempt, "engine_of_movers", whole_engine)
+        monkeypatch.setattr(attempt, "clip_engine", whole_engine)
     asked = replace(TRACK, wishes=replace(TRACK.wishes, background=background))
     clip = small_clip(tmp_path / "clip")
     settings = FitSettings()
@@ -157,7 +157,7 @@ def test_a_track_stopped_twice_is_the_uninterrupted_one(
         with pytest.raises(StoppedError):
             track(clip, out, asked, replace(settings, stop=stopped_after(first)))
         with pytest.raises(CrashError):
-            track(clip, out, asked, replace(settings, watchers=(CrashAfter(epochs),)), resume=True)
+            track(clip, out, asked, replace(settings, callbacks=(CrashAfter(epochs),)), resume=True)
         track(clip, out, asked, settings, resume=True)
         assert content(out) == whole, first
         torture.count(ROW, tracks=1, identical=1)
@@ -172,9 +172,9 @@ def test_an_experiment_on_a_clip_goes_on_with_the_same_command(
     clip, out = small_clip(tmp_path / "clip"), tmp_path / "out"
     said: list[str] = []
 
-    def reproduce(*watchers: Watcher) -> dict[str, Any]:
+    def reproduce(*callbacks: Callback) -> dict[str, Any]:
         return videos.reproduce_video(
-            clip, None, out, origin=0, settings=FitSettings(watchers=watchers), say=said.append
+            clip, None, out, origin=0, settings=FitSettings(callbacks=callbacks), say=said.append
         )
 
     with pytest.raises(CrashError):
@@ -197,9 +197,9 @@ def rows(folder: Path) -> list[dict[str, str]]:
 def test_a_sweep_stopped_after_any_run_is_the_uninterrupted_one(
     tmp_path: Path, torture: Torture, together: bool
 ) -> None:
-    recipe, settings, seeds = replace(SQUARES.recipe, epochs=3), FitSettings(together=together), 2
+    recipe, settings, seeds = replace(SQUARES.recipe, epochs=3), FitSettings(), 2
     done: list[str] = []
-    summaries = central.run_central(tmp_path / "whole", recipe, seeds, settings, done.append)
+    summaries = central.run_central(tmp_path / "whole", recipe, seeds, settings, done.append, together=together)
     whole = rows(tmp_path / "whole")
     assert len(done) == len(whole) == 2 * seeds
 
@@ -215,11 +215,11 @@ def test_a_sweep_stopped_after_any_run_is_the_uninterrupted_one(
     for runs in range(1, 2 * seeds) if torture.full else [2]:
         out = tmp_path / f"{runs}"
         with pytest.raises(CrashError):
-            central.run_central(out, recipe, seeds, settings, stop_after(runs))
+            central.run_central(out, recipe, seeds, settings, stop_after(runs), together=together)
         assert rows(out) == [row for row in whole if row in rows(out)]
         assert len(rows(out)) == runs
         again: list[str] = []
-        assert central.run_central(out, recipe, seeds, settings, again.append) == summaries
+        assert central.run_central(out, recipe, seeds, settings, again.append, together=together) == summaries
         assert rows(out) == whole
         assert len(again) == 2 * seeds - runs, "a finished run was done again"
         torture.count(ROW, sweeps=1, identical=1)

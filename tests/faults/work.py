@@ -20,20 +20,20 @@ from tests.faults.small import SQUARES, TRACK, quick
 from withinpx.cli import main
 from withinpx.data.clevr import ClevrSet
 from withinpx.data.clevr_render import render_datasets
-from withinpx.engines.local import LocalEngine
 from withinpx.experiments import central, fig4_figures, fig4_sweep
 from withinpx.experiments.fig4 import Setting, chosen
 from withinpx.experiments.run_folder import train_in_folder
+from withinpx.jobs.local import LocalEngine
 from withinpx.tracking.detect import TRACKS
 from withinpx.tracking.exports import export
 from withinpx.tracking.masks import masks_of
 from withinpx.tracking.track import track
 from withinpx.tracking.tracks import read_tracks
+from withinpx.training.callback import Callback
 from withinpx.training.checkpoint import CHECKPOINT
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG, Epoch
 from withinpx.training.recipe import Recipe
-from withinpx.training.watcher import Watcher
 
 OUT = Path("work") / "out"
 DONE = "done.txt"
@@ -44,13 +44,13 @@ FORMATS: Any = ("coco", "mot", "dlc")
 WHEN = ("seconds", "date")  # columns that say when a run was, not what came of it
 
 
-class Noting(Watcher):
+class Noting(Callback):
     """Every epoch is a unit of work."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         note(self._folder, f"epoch {epoch.epoch}")
 
 
@@ -65,7 +65,7 @@ def noted(folder: Path) -> list[str]:
 
 
 def watched(folder: Path) -> FitSettings:
-    return FitSettings(checkpoint_every_s=0, watchers=(Noting(folder),))
+    return FitSettings(checkpoint_every_s=0, callbacks=(Noting(folder),))
 
 
 def fit_squares(folder: Path) -> None:

@@ -70,7 +70,9 @@ def test_shifting_z_shifts_the_drawn_object_by_as_much(mode: BackgroundMode, rig
 
 def test_a_layer_is_equivariant_up_to_the_border_and_over_any_background() -> None:
     model = network(BackgroundMode.LAYERED)
-    left, middle, right = (model.draw(torch.tensor([[[x, 30.5]]], dtype=torch.float64)) for x in (4.25, 30.25, 57.25))
+    left, middle, right = (
+        model.decoder_maps(torch.tensor([[[x, 30.5]]], dtype=torch.float64)) for x in (4.25, 30.25, 57.25)
+    )
     assert (left[..., :8] - middle[..., 26:34]).abs().max() < 1e-10
     assert (right[..., -8:] - middle[..., -35:-27]).abs().max() < 1e-10
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
-from withinpx.model.field import Base, Field, Patch, shown_in, spread_out
+from withinpx.model.field import Base, Field, Patch, dense_maps, maps_in
 from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import first_reach, sparse_cnn, sparse_decode, sparse_draw, sparse_softargmax
-from withinpx.model.windows import Windows, boxes_of_change, cut_pictures, joined, windows_of
+from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decode, sparse_decoder_maps, sparse_softargmax
+from withinpx.model.windows import Windows, changed_boxes, crop_images, group_windows, joined
 
 HEIGHT, WIDTH = 26, 30
 
@@ -55,11 +55,11 @@ def scene(objects: int) -> tuple[Tensor, Tensor]:
 
 
 def sparse_heatmaps(model: Autoencoder, background: Tensor, images: Tensor) -> Field:
-    boxes = [boxes_of_change((image != background).any(dim=0)) for image in images]
+    boxes = [changed_boxes((image != background).any(dim=0)) for image in images]
     patches = []
-    for windows in windows_of(boxes, 2 * (model.config.encoder_rf // 2), torch.device("cpu")):
-        wider = windows.grown(first_reach(model.encoder))
-        patches.append(Patch(wider, cut_pictures(images, wider)))
+    for windows in group_windows(boxes, 2 * (model.config.encoder_rf // 2), torch.device("cpu")):
+        wider = windows.grown(first_layer_reach(model.encoder))
+        patches.append(Patch(wider, crop_images(images, wider)))
     return sparse_cnn(model.encoder, Field(len(images), Base.whole(background.unsqueeze(0)), patches))
 
 
@@ -140,10 +140,10 @@ def test_boxes_at_the_same_place_are_joined_and_not_lost() -> None:
 def test_a_window_shows_what_the_whole_map_shows_there(objects: int) -> None:
     model = make_model(BackgroundMode.LAYERED, objects, 2.5).eval()
     positions = torch.rand(6, objects, 2, dtype=torch.float64) * torch.tensor([WIDTH, HEIGHT])
-    drawn = sparse_draw(model, positions)
+    drawn = sparse_decoder_maps(model, positions)
     pictures = torch.arange(6).repeat_interleave(2)
     windows = Windows(pictures, torch.randint(-3, HEIGHT - 8, (12,)), torch.randint(-3, WIDTH - 8, (12,)), 11, 9)
     inside = windows.inside((HEIGHT, WIDTH))
     assert inside is not None
-    expected = cut_pictures(spread_out(drawn), windows)
-    assert ((shown_in(drawn, windows) - expected) * inside).abs().max() == 0
+    expected = crop_images(dense_maps(drawn), windows)
+    assert ((maps_in(drawn, windows) - expected) * inside).abs().max() == 0

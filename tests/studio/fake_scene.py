@@ -53,7 +53,7 @@ class FakeScene:
             replace(thing, path=np.array([far if place is None else place]))
             for thing, place in zip(stage.things, positions, strict=True)
         )
-        return np.asarray(replace(stage, things=things, camera=Camera(0.0)).film().clip.frames[0])
+        return np.asarray(replace(stage, things=things, camera=Camera(0.0)).render().clip.frames[0])
 
     def preview(self, number: int) -> bytes:
         """Frame, reconstruction and heatmaps side by side."""
@@ -133,12 +133,15 @@ class FakeScene:
     def _object(self, each: int) -> dict[str, Any]:
         failed = "heatmap" if each == self.objects - 1 else ""
         checks = [
-            {"name": name, "value": value, "limit": limit, "unit": unit, "met": name != failed, "says": says}
+            {"name": name, "value": value, "limit": limit, "unit": unit, "met": name != failed, "message": says}
             for name, value, limit, unit, says in CHECKS
         ]
         for check in checks:
             if not check["met"]:
-                check |= {"value": 1.62, "says": "in one frame of ten, what lies elsewhere moves z by 1.62 px or more"}
+                check |= {
+                    "value": 1.62,
+                    "message": "in one frame of ten, what lies elsewhere moves z by 1.62 px or more",
+                }
         size = self.generated.stage.things[each].size
         return {
             "object": each,
@@ -177,7 +180,7 @@ class FakeScene:
             "movers": movers,
             "noise_levels": 2.6,
             "camera_moves": False,
-            "warnings": ["Mover 2 is missing in a third of the frames: nothing is promised of it there."],
+            "warnings": ["MovingObject 2 is missing in a third of the frames: nothing is promised of it there."],
             "sentence": "For objects of 10 to 15 px: an encoder that sees 11 px, a decoder of 17 px that holds the "
             "largest, and a Gaussian of 0.8 px that ends at 3.2 px. Every position is within 8.6 px, always.",
             "bound_px": BOUND,
@@ -195,7 +198,7 @@ def make_scene(seed: int = 3) -> FakeScene:
     """The clip of every fake run; its triangle leaves the view."""
     generated = leaving(FRAMES, WIDTH, HEIGHT, seed)
     larger = tuple(replace(thing, size=2 * thing.size) for thing in generated.stage.things)
-    return FakeScene(replace(generated.stage, things=larger).film())
+    return FakeScene(replace(generated.stage, things=larger).render())
 
 
 def _columns(values: NDArray[np.float64]) -> list[Column]:

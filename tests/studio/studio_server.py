@@ -36,7 +36,7 @@ Json = dict[str, Any]
 def video_bytes(folder: Path) -> bytes:
     """A small video of three things, 24 frames of 64x54 px."""
     path = folder / "small.mp4"
-    write_clip_video(path, small_stage().film().clip)
+    write_clip_video(path, small_stage().render().clip)
     return path.read_bytes()
 
 

@@ -32,7 +32,7 @@ def scene() -> GeneratedClip:
     stage = small_stage()
     away = stage.things[2].path.copy()
     away[:, 0] = np.linspace(12, WIDTH + 6, FRAMES)
-    return replace(stage, things=(*stage.things[:2], replace(stage.things[2], path=away))).film()
+    return replace(stage, things=(*stage.things[:2], replace(stage.things[2], path=away))).render()
 
 
 @pytest.fixture(scope="module")

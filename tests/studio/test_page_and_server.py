@@ -29,7 +29,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def beads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of pictures, and something else in it."""
-    folder = write_pictures(tmp_path_factory.mktemp("given") / "beads", small_stage().film().clip)
+    folder = write_pictures(tmp_path_factory.mktemp("given") / "beads", small_stage().render().clip)
     (folder / "notes.txt").write_text("not a picture")
     (folder / ".hidden.png").write_bytes(b"not a picture")
     return folder

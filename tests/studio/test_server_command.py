@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from withinpx.cli import main
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
 from withinpx.studio.serving import listen, shown
 
 
@@ -46,7 +46,7 @@ def test_a_port_that_is_taken_is_a_sentence(home: Path, capsys: pytest.CaptureFi
 
 
 def test_two_studios_do_not_share_a_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with alone_in(home):
+    with locked_folder(home):
         assert "Another process" in refusal(capsys, "--port", "0", "--home", str(home))
 
 

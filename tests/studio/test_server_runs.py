@@ -68,7 +68,7 @@ def test_options_that_cannot_be_are_refused(studio: TestClient, run: Json, optio
 
 
 def test_frames_are_those_of_the_clip_in_any_order(studio: TestClient, run: Json) -> None:
-    made = small_stage().film().clip.frames
+    made = small_stage().render().clip.frames
     for number in (0, 20, 3, 4, 5, 23, 22, 0):
         answer = studio.get(f"/api/runs/{run['id']}/frames/{number}")
         assert answer.headers["content-type"] == "image/jpeg"
@@ -95,7 +95,7 @@ def test_there_are_no_other_frames(studio: TestClient, run: Json, number: str, s
 def test_a_long_video_is_indexed_once_and_never_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "LARGE", 0)
     path = tmp_path / "clip.mp4"
-    write_clip_video(path, small_stage().film().clip)
+    write_clip_video(path, small_stage().render().clip)
     times = frame_times(path)
     assert len(times) == FRAMES
     assert (tmp_path / index.INDEX).exists()
@@ -108,7 +108,7 @@ def broken_video(path: Path) -> Path:
     with av.open(str(path), "w", format="mov") as container:
         stream: Any = container.add_stream("png", rate=25)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "rgb24"
-        for pixels in small_stage().film().clip.frames:
+        for pixels in small_stage().render().clip.frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         container.mux(stream.encode())
     content = bytearray(path.read_bytes())
@@ -139,7 +139,7 @@ def test_a_frame_that_cannot_be_decoded_does_not_count(tmp_path: Path, monkeypat
 def test_a_reading_ends_when_other_options_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "clip.mp4"
-    write_clip_video(path, small_stage().film().clip)
+    write_clip_video(path, small_stage().render().clip)
     write_json(tmp_path / WANTED, what_matters(Options(objects=2)))
     with pytest.raises(OutdatedError):
         look_closely(path, FRAMES, Options(), tmp_path)
@@ -149,7 +149,7 @@ def test_a_reading_ends_when_other_options_are_chosen(tmp_path: Path, monkeypatc
 def test_a_clip_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "clip.mp4"
-    made = small_stage().film()
+    made = small_stage().render()
     write_clip_video(path, made.clip)
     crop = (0, 0, WIDTH, 36)  # without the triangle
     seen, part = look_at(path, FRAMES, Options()), look_at(path, FRAMES, Options(crop=crop, objects=1))

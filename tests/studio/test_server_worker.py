@@ -44,7 +44,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def new_run(folder: Path) -> Run:
     (folder / CLIP).mkdir(parents=True)
-    write_clip_video(folder / CLIP / "small.mp4", small_stage().film().clip)
+    write_clip_video(folder / CLIP / "small.mp4", small_stage().render().clip)
     footage = video_footage(folder / CLIP / "small.mp4")
     return Run("0123456789abcdef", "small.mp4", "2026-11-15T12:00:00Z", footage, Options(quick=True))
 

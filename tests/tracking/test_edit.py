@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
+from withinpx.certificate.shift import Shift, shifts_at
 from withinpx.data.selection import Selection
+from withinpx.discovery.background import BackgroundModel
 from withinpx.errors import InputError
-from withinpx.inspection.backdrop import Backdrop
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detector import Detector
@@ -28,7 +29,6 @@ from withinpx.tracking.edit import (
     superimpose,
     write_edit,
 )
-from withinpx.tracking.shift import Shift, shifts_at
 
 WIDTH, HEIGHT, SUPPORT, DECODER_RF = 61, 47, 3.2, 9
 REACH = SUPPORT + DECODER_RF // 2 + 1  # px around z that the decoder can touch
@@ -56,7 +56,7 @@ def detector() -> Detector:
     still = np.random.default_rng(0).uniform(0.3, 0.6, (1, HEIGHT, WIDTH, 3)).astype(np.float32)
     objects = tuple(ObjectCertificate(each, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for each in range(2))
     certificate = Certificate("made up", 10, 2, 9, DECODER_RF, 0.8, SUPPORT, 1.0, objects, unused=(2,))
-    backdrop = Backdrop(still, np.full((HEIGHT, WIDTH), 0.05, np.float32))
+    backdrop = BackgroundModel(still, np.full((HEIGHT, WIDTH), 0.05, np.float32))
     return Detector(model, backdrop, Selection(), (WIDTH, HEIGHT), (Shift.everywhere(np.zeros(2)),) * 3, certificate)
 
 
@@ -141,7 +141,7 @@ def test_each_object_goes_its_own_way(detector: Detector) -> None:
 
 def test_what_is_moved_by_whole_pixels_is_the_same_thing(detector: Detector) -> None:
     even = replace(
-        detector, backdrop=replace(detector.backdrop, pictures=np.full_like(detector.backdrop.pictures, 0.4))
+        detector, background=replace(detector.background, images=np.full_like(detector.background.images, 0.4))
     )
     moved = np.roll(at(even, 0, 20.25, 20.5), (7, 11), (0, 1))
     assert abs(moved.astype(int) - at(even, 0, 31.25, 27.5)).max() <= 1  # rounding
@@ -167,8 +167,8 @@ def test_places_are_the_recordings_own(detector: Detector) -> None:
 
 
 def test_a_moving_cameras_background_is_its_first_picture(detector: Detector) -> None:
-    pictures = np.concatenate([detector.backdrop.pictures, 1 - detector.backdrop.pictures])
-    moving = replace(detector, backdrop=replace(detector.backdrop, pictures=pictures), moving_camera=True)
+    pictures = np.concatenate([detector.background.images, 1 - detector.background.images])
+    moving = replace(detector, background=replace(detector.background, images=pictures), moving_camera=True)
     assert np.array_equal(at(moving, 0, 20, 20), at(detector, 0, 20, 20))
 
 

@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.tracked_clip import TrackedClip
+from withinpx.certificate.shift import Shift, shifts_at
 from withinpx.cli import main
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
 from withinpx.tracking.detector import Detector, load_clip_detector
 from withinpx.tracking.onnx_file import NAME, onnx_bytes, resampling, write_onnx
-from withinpx.tracking.shift import Shift, shifts_at
 from withinpx.tracking.tracks import read_tracks
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -34,16 +34,16 @@ def run(file: bytes, frames: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]
 def test_positions_are_equal_to_a_thousandth_of_a_pixel(tracked: TrackedClip, detector: Detector) -> None:
     frames = tracked.made.clip.frames
     found = run(onnx_bytes(detector, EVERYTHING), frames)
-    seen = detector.observe(frames, detector.backdrop.pictures)
-    np.testing.assert_allclose(found["raw"], seen.raw, atol=1e-3)
-    np.testing.assert_allclose(found["positions"], seen.raw + shifts_at(detector.shift, seen.raw), atol=1e-3)
+    seen = detector.observe(frames, detector.background.images)
+    np.testing.assert_allclose(found["z"], seen.z, atol=1e-3)
+    np.testing.assert_allclose(found["positions"], seen.z + shifts_at(detector.shift, seen.z), atol=1e-3)
 
 
 def test_a_shift_that_varies_is_the_same(tracked: TrackedClip, detector: Detector) -> None:
     draw = np.random.default_rng(0)
     varying = Shift(draw.uniform(0, 60, (15, 2)), draw.uniform(-2, 2, (15, 2)), 6.0)
     found = run(onnx_bytes(replace(detector, shift=(varying,) * 4), EVERYTHING), tracked.made.clip.frames)
-    raw = found["raw"].astype(np.float64)
+    raw = found["z"].astype(np.float64)
     np.testing.assert_allclose(found["positions"], raw + shifts_at((varying,) * 4, raw), atol=1e-3)
 
 
@@ -55,7 +55,7 @@ def test_the_recording_is_cropped_and_scaled_inside(tracked: TrackedClip, detect
     frames[:, 3 : 3 + 2 * height, 7 : 7 + 2 * width] = small.repeat(2, axis=1).repeat(2, axis=2)
     recorded = replace(detector, selection=part, recording=(frames.shape[2], frames.shape[1]))
     expected, found = run(onnx_bytes(detector, EVERYTHING), small), run(onnx_bytes(recorded, part), frames)
-    np.testing.assert_allclose(found["raw"], 2 * expected["raw"] + (7, 3), atol=2e-3)
+    np.testing.assert_allclose(found["z"], 2 * expected["z"] + (7, 3), atol=2e-3)
 
 
 @pytest.mark.parametrize(("length", "scale"), [(300, 0.37), (90, 0.23), (41, 0.5), (20, 1.5)])

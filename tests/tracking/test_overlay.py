@@ -83,7 +83,7 @@ def test_a_cross_is_drawn_at_the_calibrated_position(tmp_path: Path) -> None:
 def test_the_bound_is_drawn_around_z_where_it_is_certified(tmp_path: Path) -> None:
     tracks = made_up()
     for row, picture in enumerate(pictures(written(tmp_path / "overlay.mp4", tracks))):
-        z, bound = tracks.raw[row, 1], tracks.bound_px[row, 1]
+        z, bound = tracks.z[row, 1], tracks.bound_px[row, 1]
         x, y = ((z + np.array([0, bound])) * FACTOR).astype(int)
         edge = picture[y - 4 : y + 4, x - 1 : x + 1].reshape(-1, 3)
         away = abs(edge - GREY).max()

@@ -50,7 +50,7 @@ def frames_in(video: Path) -> int:
 
 def test_everything_is_written(tracked: TrackedClip) -> None:
     there = {path.name for path in tracked.folder.iterdir()}
-    assert there >= {"model.safetensors", "detector.json", "backdrop.safetensors", "background.png"}
+    assert there >= {"model.safetensors", "detector.json", "background.safetensors", "background.png"}
     assert there >= {"certificate.json", "certificate.txt", "certificate.html"}
     assert there >= {"tracks.csv", "overlay.mp4", "summary.png", "log.jsonl", "run.json"}
     assert there >= {"coco_results.json", "coco_images.json", "mot.txt", "dlc.csv"}
@@ -120,7 +120,7 @@ def test_detect_finds_the_same_in_the_same_pictures(
     assert "of the positions are certified" in capsys.readouterr().out
     assert {path.name for path in out.iterdir()} == {"tracks.csv", "overlay.mp4"}
     before, after = tracks_in(tracked.folder), tracks_in(out)
-    for name in ("frames", "times_s", "positions", "raw", "sizes", "bound_px", "residual_px", "present", "certified"):
+    for name in ("frames", "times_s", "positions", "z", "sizes", "bound_px", "residual_px", "present", "certified"):
         np.testing.assert_allclose(getattr(after, name), getattr(before, name), atol=2e-4, err_msg=name)
     assert "exists already" in refusal(capsys, "detect", tracked.folder, tracked.pictures, "--out", out)
 
@@ -151,7 +151,7 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
 def test_footage_of_another_camera_is_refused_and_nothing_is_written(
     stage: Stage, sentence: str, tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = write_pictures(tmp_path / "other", stage.film().clip)
+    other = write_pictures(tmp_path / "other", stage.render().clip)
     said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
     assert sentence in said
     assert not (tmp_path / "out").exists()
@@ -190,7 +190,7 @@ def test_inspect_prints_and_draws(tracked: TrackedClip, tmp_path: Path, capsys: 
     assert all(each["met"] for each in found["assumptions"])
 
 
-@pytest.mark.parametrize("name", ["backdrop.safetensors", "model.safetensors"])
+@pytest.mark.parametrize("name", ["background.safetensors", "model.safetensors"])
 def test_a_detector_that_was_tampered_with_is_not_loaded(tracked: TrackedClip, tmp_path: Path, name: str) -> None:
     copy = shutil.copytree(tracked.folder, tmp_path / "copy")
     stored = (copy / name).read_bytes()
@@ -199,7 +199,7 @@ def test_a_detector_that_was_tampered_with_is_not_loaded(tracked: TrackedClip, t
         load_clip_detector(copy)
 
 
-@pytest.mark.parametrize("name", ["backdrop.safetensors", "model.safetensors", "certificate.json", "detector.json"])
+@pytest.mark.parametrize("name", ["background.safetensors", "model.safetensors", "certificate.json", "detector.json"])
 def test_a_detector_that_lacks_a_file_is_not_loaded(tracked: TrackedClip, tmp_path: Path, name: str) -> None:
     copy = shutil.copytree(tracked.folder, tmp_path / "copy")
     (copy / name).unlink()

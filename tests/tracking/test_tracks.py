@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     read = read_tracks(tmp_path / "tracks.csv", WIDTH, HEIGHT)
     for name in ("frames", "times_s", "bound_px", "residual_px", "present", "certified"):
         np.testing.assert_allclose(getattr(read, name), getattr(tracks, name), rtol=0, atol=5e-5, err_msg=name)
-    for name in ("positions", "raw", "sizes"):
+    for name in ("positions", "z", "sizes"):
         found, expected = getattr(read, name), getattr(tracks, name)
         np.testing.assert_allclose(found[tracks.present], expected[tracks.present], rtol=0, atol=5e-5)
         assert np.isnan(found[~tracks.present]).all()
@@ -123,4 +123,4 @@ def test_a_bound_is_never_shown_tighter_than_it_is(bound: float, text: str) -> N
 def test_a_place_in_the_recording_is_found_again_in_the_part_that_was_kept() -> None:
     selection = Selection(crop=(10, 20, 16, 12), scale=0.5)
     kept = np.array([[1.5, 2.5], [7.0, 0.25]])
-    np.testing.assert_allclose(in_picture(selection.in_recording(kept), selection), kept)
+    np.testing.assert_allclose(in_picture(selection.to_recording(kept), selection), kept)

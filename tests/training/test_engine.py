@@ -10,7 +10,7 @@ from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.training.engine import DenseEngine, SparseEngine, choose_engine
-from withinpx.training.fit import CPU, settle_batch_norm, with_pictures
+from withinpx.training.fit import CPU, prepare_model, recompute_batch_norm
 from withinpx.training.scene import Scene
 
 
@@ -24,7 +24,7 @@ def pictures() -> Tensor:
 def engines(mode: BackgroundMode) -> tuple[DenseEngine, SparseEngine]:
     torch.manual_seed(0)
     config = NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=mode)
-    model, images = with_pictures(Autoencoder(config).double(), pictures(), CPU)
+    model, images = prepare_model(Autoencoder(config).double(), pictures(), CPU)
     twin = copy.deepcopy(model)
     return DenseEngine(model, images), SparseEngine(twin, Scene.of(images, twin))
 
@@ -40,8 +40,8 @@ def assert_same_gradients(one: Autoencoder, other: Autoencoder) -> None:
 def test_loss_accuracy_and_gradients_are_equal(mode: BackgroundMode) -> None:
     dense, sparse = engines(mode)
     chosen = torch.tensor([5, 80, 3, 44, 45, 100])
-    expected, accuracy = dense.redraw(chosen, chosen)
-    found, found_accuracy = sparse.redraw(chosen, chosen)
+    expected, accuracy = dense.reconstruct(chosen, chosen)
+    found, found_accuracy = sparse.reconstruct(chosen, chosen)
     assert found.item() == pytest.approx(expected.item(), abs=1e-9)
     assert found_accuracy.item() == pytest.approx(accuracy.item(), abs=1e-6)
     expected.backward()
@@ -54,14 +54,14 @@ def test_the_warm_start_s_loss_is_equal() -> None:
     chosen = torch.tensor([5, 80, 3])
     shown = dense.images[chosen][:, 0] > 1
     centres = torch.stack([picture.nonzero().double().mean(dim=0).flip(0) + 0.5 for picture in shown]).unsqueeze(1)
-    expected, found = (engine.look(chosen, centres, 0.5) for engine in (dense, sparse))
+    expected, found = (engine.heatmap_loss(chosen, centres, 0.5) for engine in (dense, sparse))
     assert found.item() == pytest.approx(expected.item(), abs=1e-9)
 
 
 def test_batch_norm_settles_to_the_same_statistics() -> None:
     dense, sparse = engines(BackgroundMode.POSITIONAL)
     for engine in (dense, sparse):
-        settle_batch_norm([engine], len(dense.images), batch_size=50)
+        recompute_batch_norm([engine], len(dense.images), batch_size=50)
     for (name, expected), found in zip(dense.model.named_buffers(), sparse.model.buffers(), strict=True):
         assert (expected - found).abs().max() < 1e-9, name
 
@@ -96,7 +96,7 @@ def test_a_centre_where_nothing_changed_teaches_nothing() -> None:
     off[1] = 1e3  # far from every window
     missing = known.clone()
     missing[1] = torch.nan
-    lost, unknown = (sparse.look(chosen, centres, 0.5) for centres in (off, missing))
+    lost, unknown = (sparse.heatmap_loss(chosen, centres, 0.5) for centres in (off, missing))
     assert lost.item() == unknown.item()
     lost.backward()
     assert all(each.grad.isfinite().all() for each in sparse.model.encoder.parameters() if each.grad is not None)
@@ -112,7 +112,7 @@ def test_what_looks_the_same_in_all_pictures_is_looked_at_once_out_of_the_border
     sparse = SparseEngine(copy.deepcopy(model), Scene.of(images, model))
     assert sparse.scene.alike == alike
     dense, chosen = DenseEngine(model, images), torch.tensor([5, 80, 3, 44])
-    losses = [engine.redraw(chosen, chosen)[0] for engine in (dense, sparse)]
+    losses = [engine.reconstruct(chosen, chosen)[0] for engine in (dense, sparse)]
     assert losses[1].item() == pytest.approx(losses[0].item(), abs=1e-9)
     for loss in losses:
         loss.backward()
@@ -130,5 +130,5 @@ def test_what_lies_behind_may_be_known_where_the_median_shows_the_object() -> No
     assert isinstance(engine, SparseEngine)
     assert engine.scene.alike
     chosen = torch.tensor([0, 7, 20])
-    expected = DenseEngine(copy.deepcopy(model), images).redraw(chosen, chosen)[0]
-    assert engine.redraw(chosen, chosen)[0].item() == pytest.approx(expected.item(), abs=1e-9)
+    expected = DenseEngine(copy.deepcopy(model), images).reconstruct(chosen, chosen)[0]
+    assert engine.reconstruct(chosen, chosen)[0].item() == pytest.approx(expected.item(), abs=1e-9)

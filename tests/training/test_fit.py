@@ -33,7 +33,7 @@ def test_a_square_is_learned(tiny_run: SquaresRun) -> None:
 
 def test_the_paper_s_recipe_is_the_paper_s() -> None:
     assert (PAPER.epochs, PAPER.batch_size, PAPER.learning_rate, PAPER.warm_start_steps) == (500, 128, 1e-3, 0)
-    assert not PAPER.stop_when_learned
+    assert not PAPER.stop_when_converged
 
 
 def test_a_seed_gives_the_same_weights_again_and_another_seed_others() -> None:
@@ -47,7 +47,7 @@ def test_a_resumed_run_ends_with_bit_identical_weights(tmp_path: Path, stop_afte
     run = replace(SQUARES, recipe=replace(SQUARES.recipe, warm_start_steps=warm_start_steps))
     whole = train(run, FitSettings())
     with pytest.raises(CrashError):
-        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, watchers=(CrashAfter(stop_after),)))
+        train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0, callbacks=(CrashAfter(stop_after),)))
     resumed = train(run, FitSettings(folder=tmp_path))
     assert same_weights(whole, resumed)
     assert [epoch.epoch for epoch in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]

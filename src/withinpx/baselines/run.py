@@ -16,9 +16,9 @@ from withinpx.baselines.mog2 import Mog2
 from withinpx.baselines.protocol import Rule, Score, chosen, score, write_errors
 from withinpx.baselines.sam import MaskSettings, PromptedModel, exact_device, find_masks
 from withinpx.baselines.truth import Truth, read_truth_of
-from withinpx.engines.job import Job, JobWatcher
 from withinpx.errors import InputError
-from withinpx.files import alone_in, folder_for
+from withinpx.files import locked_folder, writable_folder
+from withinpx.jobs.job import Job, JobWatcher
 
 Method = Literal["mobilesam", "sam", "coco", "mog2"]
 Look = Callable[[int, Pixels], Found]  # of an image's number and pixels
@@ -58,14 +58,14 @@ class Outcome:
     too_few: tuple[str, ...]  # images that show fewer masks than the protocol needs
 
 
-def run_baseline(asked: Asked, out: Path, watcher: JobWatcher | None = None) -> Outcome:
+def run_baseline(asked: Asked, out: Path, callback: JobWatcher | None = None) -> Outcome:
     """Detect in all images that the folder does not have yet; write detections.json, and errors.csv with a truth."""
     images = Images.of(asked.images)
     truth = read_truth_of(asked.truth, images.counts) if asked.truth else None
     about, prepare = _prepared(asked, images)
-    with alone_in(folder_for(out)):
+    with locked_folder(writable_folder(out)):
         diary = Diary(out, {"method": asked.method, **about, "images": list(images.names)})
-        _look_at_all(images, prepare, diary, JobWatcher() if watcher is None else watcher)
+        _look_at_all(images, prepare, diary, JobWatcher() if callback is None else callback)
         found = [diary.found[name] for name in images.names]
         write_coco(out, images.names, [diary.sizes[name] for name in images.names], found)
         measured = measure(asked.method, found, truth) if truth is not None else None
@@ -81,7 +81,7 @@ def measure(method: Method, found: list[Found], truth: Truth) -> Score:
     return score([chosen(each, truth.objects, RULES[method]) for each in found], truth)
 
 
-def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, watcher: JobWatcher) -> None:
+def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, callback: JobWatcher) -> None:
     left = {
         number: Job(name, list)  # it answers with no rows: what was found goes into the diary
         for number, name in enumerate(images.names)
@@ -90,11 +90,11 @@ def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, watc
     if not left:
         return
     look = prepare()
-    watcher.begin(list(left.values()))
+    callback.begin(list(left.values()))
     for number, pixels in enumerate(images.read()):
         if number in left:
             diary.add(images.names[number], (pixels.shape[1], pixels.shape[0]), look(number, pixels))
-            watcher.finished(left[number])
+            callback.finished(left[number])
 
 
 def _prepared(asked: Asked, images: Images) -> tuple[dict[str, Any], Callable[[], Look]]:

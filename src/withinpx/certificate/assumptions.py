@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx.certificate.certificate import Check, Limits, frame_reasons
-from withinpx.certificate.observation import Observations, picture_of
-from withinpx.certificate.registration import register
+from withinpx.inference.observation import Observations, reconstruct
+from withinpx.inference.registration import register
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.movers import movers_only
+from withinpx.model.foreground import foreground_only
 from withinpx.model.softargmax import softargmax
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
+from withinpx.theory.bound import GATE_PX
 
-GATE_PX = 2  # the pixel around that decides what is background widens the encoder's receptive field (Backdrop.changed)
 GOOD_SHARE = 0.8  # of its kept-out frames, in which an object must be drawn right
 LARGEST_RESIDUAL = 1.0  # px, or
 RESIDUAL_SHARE = 0.1  # of the object's size, whichever is more
@@ -102,21 +102,23 @@ def _places(seen: Observations, each: int, bound: float, limits: Limits, scale: 
     right = frame_reasons(seen, each, limits) == ""
     where = seen.centre[right if right.any() else seen.present[:, each], each]
     travel = float(np.ptp(where, axis=0).max()) if len(where) else 0.0
-    says = f"seen at places up to {travel / scale:.1f} px apart (more than the bound of {bound / scale:.1f} px needed)"
-    return Check("places", travel / scale, bound / scale, "px", travel > bound, says)
+    message = (
+        f"seen at places up to {travel / scale:.1f} px apart (more than the bound of {bound / scale:.1f} px needed)"
+    )
+    return Check("places", travel / scale, bound / scale, "px", travel > bound, message)
 
 
 def _distinct(stamps: Float[Tensor, "n c h w"], each: int, twins: tuple[int, ...]) -> Check:
     if twins:
-        says = f"it looks the same as object {twins[0]}: nothing tells the two apart"
-        return Check("distinct", 0.0, UNLIKE, "share", False, says)
+        message = f"it looks the same as object {twins[0]}: nothing tells the two apart"
+        return Check("distinct", 0.0, UNLIKE, "share", False, message)
     others = [other for other in range(len(stamps)) if other != each]
     if not others:
         return Check("distinct", 1.0, UNLIKE, "share", True, "it is the only one")
     nearest = min(others, key=lambda other: unlikeness(stamps[each], stamps[other]))
     apart = unlikeness(stamps[each], stamps[nearest])
-    says = f"drawn {apart:.0%} unlike object {nearest}, the most similar one (at least {UNLIKE:.0%} needed)"
-    return Check("distinct", apart, UNLIKE, "share", apart >= UNLIKE, says)
+    message = f"drawn {apart:.0%} unlike object {nearest}, the most similar one (at least {UNLIKE:.0%} needed)"
+    return Check("distinct", apart, UNLIKE, "share", apart >= UNLIKE, message)
 
 
 def unlikeness(one: Float[Tensor, "c h w"], other: Float[Tensor, "c h w"]) -> float:
@@ -129,34 +131,36 @@ def unlikeness(one: Float[Tensor, "c h w"], other: Float[Tensor, "c h w"]) -> fl
 
 def _heatmap(seen: Observations, each: int, scale: float) -> Check:
     there = seen.present[:, each]
-    leak = float(np.quantile(seen.leak[there, each], 0.9)) if there.any() else 0.0
-    says = (
+    leak = float(np.quantile(seen.leakage[there, each], 0.9)) if there.any() else 0.0
+    message = (
         f"what it shows outside the theorem's window moves z by {leak / scale:.3f} px in nine of ten frames, "
-        f"{float(seen.leak[there, each].max()) / scale if there.any() else 0:.3f} px at most (added to the bound)"
+        f"{float(seen.leakage[there, each].max()) / scale if there.any() else 0:.3f} px at most (added to the bound)"
     )
-    return Check("heatmap", leak / scale, LARGEST_LEAK / scale, "px", leak <= LARGEST_LEAK, says)
+    return Check("heatmap", leak / scale, LARGEST_LEAK / scale, "px", leak <= LARGEST_LEAK, message)
 
 
 def _steady(seen: Observations, each: int, size: SizeRange, scale: float) -> Check:
     """The price of a decoder that knows where it draws; nothing, but for rounding, for one that does not."""
     there = seen.present[:, each] & ~seen.cut[:, each]
-    shift = (seen.centre - seen.raw)[there, each]
+    shift = (seen.centre - seen.z)[there, each]
     stray = float(np.abs(shift - np.median(shift, axis=0)).max()) if len(shift) else 0.0
     limit = max(LARGEST_STRAY, 2 * RESIDUAL_SHARE * size.largest)
-    says = f"the drawn centre moves by {stray / scale:.2f} px against z over the frame (at most {limit / scale:.2f} px)"
-    return Check("steady", stray / scale, limit / scale, "px", stray <= limit, says)
+    message = (
+        f"the drawn centre moves by {stray / scale:.2f} px against z over the frame (at most {limit / scale:.2f} px)"
+    )
+    return Check("steady", stray / scale, limit / scale, "px", stray <= limit, message)
 
 
 def _equivariance(model: Autoencoder, seen: Observations, each: int, bound: float, scale: float) -> Check:
     """What is drawn at moved places, looked at again: does z move along?"""
     leakage = equivariance_leakage(model, _a_place(seen, each, model), each)
-    says = f"an object moved by whole pixels moves z by as much to within {leakage / scale:.3f} px"
-    return Check("equivariance", leakage / scale, bound / scale, "px", leakage <= bound, says)
+    message = f"an object moved by whole pixels moves z by as much to within {leakage / scale:.3f} px"
+    return Check("equivariance", leakage / scale, bound / scale, "px", leakage <= bound, message)
 
 
 def _a_place(seen: Observations, each: int, model: Autoencoder) -> NDArray[np.float64]:
     """A position of the object's, as far from the border as it gets."""
-    where = seen.raw[seen.present[:, each], each]
+    where = seen.z[seen.present[:, each], each]
     if not len(where):
         return np.array([model.config.width / 2, model.config.height / 2])
     size = np.array([model.config.width, model.config.height])
@@ -174,9 +178,9 @@ def equivariance_leakage(model: Autoencoder, place: NDArray[np.float64], each: i
     positions[:, each] = torch.tensor(place, dtype=torch.float32, device=device) + steps
     present = torch.zeros(len(steps), config.objects, dtype=torch.bool, device=device)
     nothing = torch.zeros(1, config.colours, config.height, config.width, device=device)
-    bare = picture_of(model, positions, present, nothing + 0.5)
+    bare = reconstruct(model, positions, present, nothing + 0.5)
     present[:, each] = True
-    picture = picture_of(model, positions, present, nothing + 0.5)
+    picture = reconstruct(model, positions, present, nothing + 0.5)
     changed = (picture - bare).abs().amax(dim=1) > 0.05
-    again = softargmax(model.heatmaps(movers_only(picture, changed)), config.temperature)[:, each]
+    again = softargmax(model.heatmaps(foreground_only(picture, changed)), config.temperature)[:, each]
     return float((again - again[:1] - steps).abs().max().item())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.certificate.observation import Observations
+from withinpx.inference.observation import Observations
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Check:
     limit: float
     unit: str
     met: bool
-    says: str  # a sentence with the number
+    message: str  # a sentence with the number
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Limits:
 
     residual: float  # from what is drawn to what the frame shows
     explained: float = 0.5  # at least this share of what the frame shows there is drawn
-    leak: float = 1.0  # how far z may be pulled from outside the theorem's window
-    astray: float = 0.1  # the heatmap's mass out there
+    leakage: float = 1.0  # how far z may be pulled from outside the theorem's window
+    outside_mass: float = 0.1  # the heatmap's mass out there
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Certificate:
                 f"(deterministic); drawn ({each.shift[0]:+.2f}, {each.shift[1]:+.2f}) px from z",
             ]
             lines += [
-                f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.says}" for check in each.checks
+                f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.message}" for check in each.checks
             ]
         if self.unused:
             lines += ["", f"  unused heatmaps, no objects: {', '.join(map(str, self.unused))}"]
@@ -149,7 +149,7 @@ def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.
     """Why each frame's position of one object is refused by itself: (f,); empty where it keeps to the limits."""
     verdict = np.full(len(seen), "", dtype="<U16")
     verdict[seen.cut[:, index]] = "border"
-    verdict[(seen.leak[:, index] > limits.leak) | (seen.astray[:, index] > limits.astray)] = "heatmap"
+    verdict[(seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)] = "heatmap"
     moved = np.nan_to_num(seen.residual[:, index], nan=np.inf) > limits.residual
     verdict[moved | (seen.explained[:, index] < limits.explained)] = "reconstruction"
     verdict[~seen.present[:, index]] = "absent"

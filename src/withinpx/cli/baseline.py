@@ -38,7 +38,7 @@ class BaselineCommand:
     def run(self) -> None:
         """Detect, write, measure."""
         from withinpx.baselines.run import ERRORS, Asked, run_baseline  # noqa: PLC0415
-        from withinpx.engines.progress import job_progress  # noqa: PLC0415
+        from withinpx.jobs.progress import job_progress  # noqa: PLC0415
 
         asked = Asked(
             self.method,

@@ -55,9 +55,9 @@ class InspectCommand(Part):
     def run(self) -> None:
         """Print what was seen."""
         from withinpx.data.reading import sample_clip  # noqa: PLC0415
-        from withinpx.inspection.inspection import MOST_FRAMES, inspect  # noqa: PLC0415
-        from withinpx.inspection.sheet import draw_sheet  # noqa: PLC0415
-        from withinpx.inspection.table import inspection_json, inspection_rows  # noqa: PLC0415
+        from withinpx.discovery.contact_sheet import draw_sheet  # noqa: PLC0415
+        from withinpx.discovery.inspection import MOST_FRAMES, inspect  # noqa: PLC0415
+        from withinpx.discovery.report import inspection_json, inspection_rows  # noqa: PLC0415
 
         clip = sample_clip(self.clip, self.selection(), MOST_FRAMES)
         tell_losses(clip.lost, self.clip)
@@ -119,7 +119,7 @@ class TrackCommand(Part):
 
         asked = TrackSettings(self.selection(), self._wishes(), self.seed, self.budget, self.overlay)
         with ProgressBar() as bar:
-            settings = FitSettings(choose_device(self.device), watchers=(bar,))
+            settings = FitSettings(choose_device(self.device), callbacks=(bar,))
             done = track(self.clip, self.out, asked, settings, resume=self.resume, say=tell)
         if self.export:
             tracks = read_tracks(self.out / "tracks.csv", *done.detector.recording)

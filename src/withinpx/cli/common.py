@@ -11,7 +11,7 @@ from withinpx.errors import InputError
 from withinpx.theory import SizeRange
 
 if TYPE_CHECKING:
-    from withinpx.engines.job import Engine
+    from withinpx.jobs.job import Engine
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 EngineName = Literal["local", "ray"]
@@ -47,9 +47,9 @@ def engine_named(name: EngineName, address: str | None, device: Device, workers:
     if name == "local":
         if address is not None:
             raise InputError("An address is that of a Ray cluster: give --engine ray as well.")
-        from withinpx.engines.local import LocalEngine  # noqa: PLC0415
+        from withinpx.jobs.local import LocalEngine  # noqa: PLC0415
 
         return LocalEngine(workers)
-    from withinpx.engines.ray_cluster import RayEngine  # noqa: PLC0415
+    from withinpx.jobs.ray_cluster import RayEngine  # noqa: PLC0415
 
     return RayEngine(address, gpu=device in ("auto", "cuda"))

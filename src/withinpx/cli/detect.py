@@ -50,11 +50,11 @@ class DetectCommand:
             raise InputError("There is nothing to look at: name a video file or a folder of images.")
         if len(self.clips) == 1 and self.engine == "local":
             return self._one(self.clips[0])
-        from withinpx.engines.progress import job_progress  # noqa: PLC0415
+        from withinpx.jobs.progress import job_progress  # noqa: PLC0415
         from withinpx.tracking.collection import detect_collection  # noqa: PLC0415
 
-        with job_progress(unit="clips") as watcher:
-            rows = detect_collection(self._request(), self.clips, self.out, engine, watcher)
+        with job_progress(unit="clips") as callback:
+            rows = detect_collection(self._request(), self.clips, self.out, engine, callback)
         for row in rows:
             print(f"{row['clip']}: {row['said']}")
         refused = sum(row["refused"] for row in rows)
@@ -63,7 +63,7 @@ class DetectCommand:
             raise InputError(f"{refused} of {len(self.clips)} clips could not be used, for the reasons given above.")
 
     def _one(self, clip: Path) -> None:
-        from withinpx.files import check_is_new, whole_folder  # noqa: PLC0415
+        from withinpx.files import atomic_folder, check_is_new  # noqa: PLC0415
         from withinpx.tracking.collection import detect_recording, prepare  # noqa: PLC0415
         from withinpx.tracking.detect import TRACKS  # noqa: PLC0415
         from withinpx.training.progress import Counter  # noqa: PLC0415
@@ -71,7 +71,7 @@ class DetectCommand:
         check_is_new(self.out)
         request = self._request()
         ready = prepare(request, clip)
-        with Counter("frames") as counter, whole_folder(self.out) as beside:
+        with Counter("frames") as counter, atomic_folder(self.out) as beside:
             found = detect_recording(request, ready, beside, counter)
         tell_losses(found.lost, clip)
         print(found)

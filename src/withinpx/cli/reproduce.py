@@ -89,8 +89,15 @@ class ReproduceCommand:
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
 
-        settings = FitSettings(choose_device(self.device), fast=self.fast, together=self.together)
-        for summary in run_central(self.out, named_recipe(self.recipe, self.epochs), self.seeds, settings):
+        settings = FitSettings(choose_device(self.device))
+        for summary in run_central(
+            self.out,
+            named_recipe(self.recipe, self.epochs),
+            self.seeds,
+            settings,
+            together=self.together,
+            fast=self.fast,
+        ):
             print_json(summary)
 
     def _video(self) -> None:
@@ -103,7 +110,7 @@ class ReproduceCommand:
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
         with ProgressBar() as bar:
-            settings = FitSettings(choose_device(self.device), watchers=(bar,))
+            settings = FitSettings(choose_device(self.device), callbacks=(bar,))
             found = reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, say=tell)
         print_json(found)
 

@@ -57,9 +57,9 @@ class FitCommand:
         from withinpx.training.progress import ProgressBar, TensorBoard  # noqa: PLC0415
 
         with ProgressBar() as bar:
-            watchers = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
+            callbacks = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
             device = choose_device(self.device)
-            settings = FitSettings(device, dense=self.dense, watchers=watchers)
+            settings = FitSettings(device, dense=self.dense, callbacks=callbacks)
             said = self._squares(settings)
         print(said)
 

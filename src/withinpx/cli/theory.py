@@ -72,4 +72,4 @@ class DesignCommand:
         print(f"  encoder {network.encoder_rf} px, filters {' '.join(map(str, network.encoder_filters))}")
         print(f"  decoder {network.decoder_rf} px, filters {' '.join(map(str, network.decoder_filters))}")
         for size, bound in network.bound_per_size.items():
-            print(f"  an object of {size:g} px is placed within {bound:g} px")
+            print(f"  an object of {size:g} px is to_device within {bound:g} px")

@@ -109,10 +109,10 @@ class BlenderStage:
     def _aim(self, camera: Camera) -> None:
         lens = self._bpy.data.cameras.new("camera")
         lens.lens, lens.sensor_width = camera.lens_mm, camera.sensor_mm
-        placed = self._add("camera", lens)
+        to_device = self._add("camera", lens)
         right, down, forward = camera.axes
-        placed.matrix_world = [(*right, 0), (*-down, 0), (*-forward, 0), (*camera.position, 1)]  # its columns
-        self._scene.camera = placed
+        to_device.matrix_world = [(*right, 0), (*-down, 0), (*-forward, 0), (*camera.position, 1)]  # its columns
+        self._scene.camera = to_device
 
     def _light(self) -> None:
         for name, lamp in LAMPS.items():

@@ -26,9 +26,9 @@ from withinpx.data.clevr_folder import (
     truth_table,
 )
 from withinpx.data.solids import Floats, Pose
-from withinpx.engines.job import Job, JobWatcher, Row
 from withinpx.errors import InputError
-from withinpx.files import alone_in, folder_for, is_bare, read_json, write_atomically, write_json
+from withinpx.files import holds_only_partials, locked_folder, read_json, writable_folder, write_atomically, write_json
+from withinpx.jobs.job import Job, JobWatcher, Row
 
 ASKED = ("name", "seed", "train", "test", "camera")  # of dataset.json: what makes two datasets the same
 PART = 10  # pictures between two signs of life
@@ -55,17 +55,17 @@ def blender_stage(dataset: ClevrSet) -> Stage:
 
 
 def render_datasets(
-    asked: Mapping[Path, ClevrSet], stage_of: StageOf = blender_stage, watcher: JobWatcher | None = None
+    asked: Mapping[Path, ClevrSet], stage_of: StageOf = blender_stage, callback: JobWatcher | None = None
 ) -> list[dict[str, Any]]:
     """Render what the folders do not hold yet; what was then measured of each dataset."""
-    watcher = JobWatcher() if watcher is None else watcher
+    callback = JobWatcher() if callback is None else callback
     stage_of = lru_cache(maxsize=1)(stage_of)  # Blender holds one scene at a time
     works = [_Work(folder, dataset, stage_of) for folder, dataset in asked.items()]
     for work in works:
         _ = work.scenes  # an impossible one is refused before anything is made
     with ExitStack() as held:
         for work in works:
-            held.enter_context(alone_in(work.folder))
+            held.enter_context(locked_folder(work.folder))
             work.check_is_same()
         unfinished = [work for work in works if any(work.jobs())]
         if unfinished:
@@ -73,10 +73,10 @@ def render_datasets(
         for work in works:
             work.claim()
         jobs = [job for work in unfinished for job in work.jobs()]
-        watcher.begin(jobs)
+        callback.begin(jobs)
         for job in jobs:
             job()
-            watcher.finished(job)
+            callback.finished(job)
         return [work.finished() for work in works]
 
 
@@ -95,7 +95,7 @@ class _Work:
     def check_is_same(self) -> None:
         """Pictures of two datasets must never come together in one folder."""
         if not (self.folder / ABOUT).exists():
-            if not is_bare(self.folder):
+            if not holds_only_partials(self.folder):
                 raise InputError(f"{self.folder} holds other things and no {ABOUT}: name another place.")
             return
         held, wanted = read_json(self.folder / ABOUT), _description(self.dataset)
@@ -130,8 +130,8 @@ class _Work:
 
     def _render_part(self, split: Split, numbers: list[int]) -> list[Row]:
         stage = self.stage_of(self.dataset)
-        folder_for(self.folder / split)
-        folder_for(self.folder / MASKS / split)
+        writable_folder(self.folder / split)
+        writable_folder(self.folder / MASKS / split)
         for number in numbers:
             rendered = stage.render(self.scenes[split][number].poses)
             labels = Image.fromarray(rendered.silhouettes)

@@ -39,7 +39,7 @@ def stream_images(folder: Path, frame_rate: float = 1.0, selection: Selection = 
     place = 0
     for number, path in enumerate(paths):
         time_s = number / frame_rate
-        pixels = read_picture(path)
+        pixels = read_image(path)
         if size is not None and pixels.shape[:2] != size:
             raise InputError(
                 f"{path.name} is {_words(pixels.shape)} and {paths[0].name} is {_words(size)}: "
@@ -66,7 +66,7 @@ def image_paths(folder: Path) -> list[Path]:
     return sorted(paths, key=_natural_order)
 
 
-def read_picture(path: Path) -> NDArray[np.uint8]:
+def read_image(path: Path) -> NDArray[np.uint8]:
     """One image file (height, width, 1 or 3 colours), upright."""
     with _opened(path) as picture:
         if picture.format in SERIES and getattr(picture, "n_frames", 1) > 1:

@@ -34,7 +34,7 @@ def stream_clip(path: Path, selection: Selection = EVERYTHING, losses: list[str]
     yield from stream_video(path, selection, losses)
 
 
-def ahead(frames: Iterator[Frame], most: int) -> Iterator[Frame]:
+def prefetch(frames: Iterator[Frame], most: int) -> Iterator[Frame]:
     """The same frames, decoded by a second thread while the first looks at earlier ones; at most so many wait."""
     waiting: Queue[Frame | BaseException | None] = Queue(most)
     stopped = Event()

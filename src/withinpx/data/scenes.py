@@ -15,9 +15,9 @@ import numpy as np
 
 from withinpx.data.clip import Clip
 from withinpx.data.motion import Floats, crossing, passing, resting, smooth_paths, still
-from withinpx.data.stage import FRAMES_PER_SECOND, Camera, Colour, GeneratedClip, Ground, Shape, Stage, Thing
+from withinpx.data.stage import FRAMES_PER_SECOND, Camera, Colour, GeneratedClip, Ground, SceneObject, Shape, Stage
 from withinpx.errors import InputError
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
 
 RED, BLUE, YELLOW, VIOLET = (0.86, 0.16, 0.13), (0.16, 0.34, 0.90), (0.93, 0.80, 0.14), (0.62, 0.25, 0.78)
 MARGIN = 11  # px; a thing of up to 17 px stays whole this far inside, and a shaken or grown one of the three too
@@ -39,7 +39,11 @@ def three_things(
 def twins(frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01) -> GeneratedClip:
     """Two red discs that only their places tell apart (objects 0 and 1), and a blue square."""
     first, second, third = smooth_paths(3, frames, (width, height), MARGIN, seed)
-    things = (Thing("disc", RED, 13, first), Thing("disc", RED, 13, second), Thing("square", BLUE, 11, third))
+    things = (
+        SceneObject("disc", RED, 13, first),
+        SceneObject("disc", RED, 13, second),
+        SceneObject("square", BLUE, 11, third),
+    )
     return _film(things, width, height, seed, Camera(noise))
 
 
@@ -49,7 +53,7 @@ def with_static(
     """The three things, and a violet ring that never moves (object 3)."""
     place = still(frames, _somewhere(width, height, seed))
     paths = smooth_paths(3, frames, (width, height), MARGIN, seed, avoid=[place])
-    return _film((*_trio_on(paths), Thing("ring", VIOLET, 14, place)), width, height, seed, Camera(noise))
+    return _film((*_trio_on(paths), SceneObject("ring", VIOLET, 14, place)), width, height, seed, Camera(noise))
 
 
 def leaving(frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01) -> GeneratedClip:
@@ -75,7 +79,7 @@ def perspective(
 ) -> GeneratedClip:
     """The three things, larger by the share ``growth`` at the lower border and smaller by it at the upper one."""
     things = _trio(frames, width, height, seed)
-    return Stage(things, width, height, camera=Camera(noise), perspective=growth, seed=seed).film()
+    return Stage(things, width, height, camera=Camera(noise), perspective=growth, seed=seed).render()
 
 
 def shaking(
@@ -145,14 +149,14 @@ def random_scene(
         raise InputError(f"{chosen} things were asked for: there must be at least {1 + alike}.")
     paths = smooth_paths(chosen, frames, (width, height), MARGIN, seed)
     things = [
-        Thing(SHAPES[random.integers(len(SHAPES))], colour, random.uniform(7, 17), path)
+        SceneObject(SHAPES[random.integers(len(SHAPES))], colour, random.uniform(7, 17), path)
         for colour, path in zip(far_apart(chosen, random), paths, strict=True)
     ]
     if alike:
-        things[1] = Thing(things[0].shape, things[0].colour, things[0].size, things[1].path)
+        things[1] = SceneObject(things[0].shape, things[0].colour, things[0].size, things[1].path)
     ground = Ground(tuple(random.uniform(0.25, 0.6) + random.uniform(-0.04, 0.04, 3)), random.uniform(0.01, 0.07))
     camera = Camera(float(random.choice(NOISES)) if noise is None else noise)
-    return Stage(tuple(things), width, height, ground, camera, seed=seed).film()
+    return Stage(tuple(things), width, height, ground, camera, seed=seed).render()
 
 
 def write_clip_video(path: Path, clip: Clip) -> None:
@@ -207,21 +211,25 @@ def demo_clip_path() -> Path:
 def make_demo(folder: Path) -> None:
     """Make the demo clip and its truth again."""
     generated = demo_scene()
-    write_clip_video(folder_for(folder) / DEMO_NAME, generated.clip)
+    write_clip_video(writable_folder(folder) / DEMO_NAME, generated.clip)
     write_truth(folder / DEMO_TRUTH_NAME, generated)
 
 
-def _film(things: tuple[Thing, ...], width: int, height: int, seed: int, camera: Camera) -> GeneratedClip:
-    return Stage(things, width, height, camera=camera, seed=seed).film()
+def _film(things: tuple[SceneObject, ...], width: int, height: int, seed: int, camera: Camera) -> GeneratedClip:
+    return Stage(things, width, height, camera=camera, seed=seed).render()
 
 
-def _trio(frames: int, width: int, height: int, seed: int) -> tuple[Thing, ...]:
+def _trio(frames: int, width: int, height: int, seed: int) -> tuple[SceneObject, ...]:
     return _trio_on(smooth_paths(3, frames, (width, height), MARGIN, seed))
 
 
-def _trio_on(paths: Floats | list[Floats]) -> tuple[Thing, ...]:
+def _trio_on(paths: Floats | list[Floats]) -> tuple[SceneObject, ...]:
     first, second, third = paths
-    return Thing("disc", RED, 13, first), Thing("square", BLUE, 11, second), Thing("triangle", YELLOW, 14, third)
+    return (
+        SceneObject("disc", RED, 13, first),
+        SceneObject("square", BLUE, 11, second),
+        SceneObject("triangle", YELLOW, 14, third),
+    )
 
 
 def _somewhere(width: int, height: int, seed: int) -> tuple[float, float]:

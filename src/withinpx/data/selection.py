@@ -76,7 +76,7 @@ class Selection:
         ]
         return np.stack(planes, axis=-1)
 
-    def in_recording(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def to_recording(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Positions (x, y) in the recording's own pixels."""
         left, top = self.crop[:2] if self.crop is not None else (0, 0)
         return np.asarray(positions / self.scale + np.array([left, top]), np.float64)

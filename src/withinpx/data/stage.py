@@ -24,7 +24,7 @@ FINEST, COARSEST = 5, 140  # wavelengths of a ground, px
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """One object of a scene."""
 
     shape: Shape
@@ -89,7 +89,7 @@ class Camera:
 class Stage:
     """Things on a ground before a camera. Later things are in front of earlier ones."""
 
-    things: tuple[Thing, ...]
+    things: tuple[SceneObject, ...]
     width: int  # px
     height: int  # px
     ground: Ground = field(default_factory=Ground)
@@ -108,7 +108,7 @@ class Stage:
         """How many."""
         return len(self.things[0].path)
 
-    def film(self) -> "GeneratedClip":
+    def render(self) -> "GeneratedClip":
         """Draw every frame. The same stage gives the same pixels."""
         cameras = [(x, y) for x, y in self.camera.places(self.frames, self.seed).tolist()]
         truth = np.stack([thing.path for thing in self.things], axis=1) - np.array(cameras)[:, None]
@@ -163,7 +163,7 @@ class Stamp:
         return (slice(top, bottom), slice(left, right)), part
 
 
-def stamp(thing: Thing, size: float, centre: Floats) -> Stamp:
+def stamp(thing: SceneObject, size: float, centre: Floats) -> Stamp:
     """Draw a thing ``size`` px wide around ``centre``, averaged over many samples in each pixel."""
     left, top = np.floor(centre - size / 2).astype(int)
     pixels = int(np.ceil(size)) + 1
@@ -211,7 +211,7 @@ def depth_inside(shape: Shape, u: Floats, v: Floats) -> Floats:
     return np.asarray(np.minimum(TALLNESS - v, (v + TALLNESS - np.sqrt(3) * abs(u)) / 2))
 
 
-def _lit(thing: Thing, u: Floats, v: Floats, depth: Floats, spacing: float) -> Floats:
+def _lit(thing: SceneObject, u: Floats, v: Floats, depth: Floats, spacing: float) -> Floats:
     """The colour of a body whose rim is rounded and whose top bulges a little, lit from the upper left."""
     inwards_v, inwards_u = np.gradient(depth, spacing)
     slope = 1 - np.clip(depth / RIM[thing.shape], 0, 1)

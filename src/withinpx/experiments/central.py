@@ -14,7 +14,7 @@ from withinpx import __version__
 from withinpx.experiments.plots import RUNS, TRUTH, bound_box, figure
 from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train, train_together
 from withinpx.experiments.table import RunTable
-from withinpx.files import folder_for, write_json
+from withinpx.files import writable_folder, write_json
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
 
@@ -27,17 +27,24 @@ KEY = (*SETTING_COLUMNS, "recipe", "precision", "epochs", "seed")
 
 
 def run_central(
-    folder: Path, recipe: Recipe, seeds: int, settings: FitSettings, report: Callable[[str], None] = print
+    folder: Path,
+    recipe: Recipe,
+    seeds: int,
+    settings: FitSettings,
+    report: Callable[[str], None] = print,
+    *,
+    together: bool = False,
+    fast: bool = False,
 ) -> list[dict[str, Any]]:
     """Train what the table in ``folder`` does not have yet, all epochs; the answer is one summary per setting."""
-    recipe = replace(recipe, stop_when_learned=False)
-    table = RunTable(folder_for(folder) / "runs.csv", KEY)
+    recipe = replace(recipe, stop_when_converged=False)
+    table = RunTable(writable_folder(folder) / "runs.csv", KEY)
     for setting in SETTINGS:
         runs = [replace(setting, seed=seed, recipe=recipe) for seed in range(seeds)]
-        missing = [run for run in runs if _key(run, settings) not in table]
-        at_once = len(missing) if settings.together else 1
+        missing = [run for run in runs if _key(run, settings, fast) not in table]
+        at_once = len(missing) if together else 1
         for first in range(0, len(missing), max(1, at_once)):
-            for row in _train_and_evaluate(missing[first : first + at_once], settings):
+            for row in _train_and_evaluate(missing[first : first + at_once], settings, together, fast):
                 table.add(row)
                 report(", ".join(f"{name} {value}" for name, value in row.items()))
     summaries = summarise(table)
@@ -103,27 +110,28 @@ def _summary(rows: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-def _key(run: SquaresRun, settings: FitSettings) -> dict[str, Any]:
+def _key(run: SquaresRun, settings: FitSettings, fast: bool) -> dict[str, Any]:
     return {
         **{column: getattr(run, column) for column in SETTING_COLUMNS},
         "recipe": run.recipe.name,
-        "precision": settings.precision,
+        "precision": "half" if fast and settings.device.type == "cuda" else settings.precision,
         "epochs": run.recipe.epochs,
         "seed": run.seed,
     }
 
 
-def _train_and_evaluate(runs: list[SquaresRun], settings: FitSettings) -> Iterator[dict[str, Any]]:
+def _train_and_evaluate(
+    runs: list[SquaresRun], settings: FitSettings, together: bool, fast: bool
+) -> Iterator[dict[str, Any]]:
     started = time.monotonic()
-    models = train_together(runs, settings)[0] if settings.together else [train(run, settings) for run in runs]
+    models = train_together(runs, settings, fast=fast)[0] if together else [train(run, settings) for run in runs]
     seconds = (time.monotonic() - started) / len(runs)
     for run, model in zip(runs, models, strict=True):
-        yield _row(run, evaluate(model, run), settings, seconds)
+        yield {**_key(run, settings, fast), **_row(evaluate(model, run), settings, seconds)}
 
 
-def _row(run: SquaresRun, found: Evaluation, settings: FitSettings, seconds: float) -> dict[str, Any]:
+def _row(found: Evaluation, settings: FitSettings, seconds: float) -> dict[str, Any]:
     return {
-        **_key(run, settings),
         "reconstruction_accuracy": round(found.reconstruction_accuracy, 6),
         "accepted": found.accepted,
         "position_error": round(found.position_error, 4),

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from withinpx.data.clevr import DATASETS
-from withinpx.engines.job import Job, Row
 from withinpx.errors import InputError
 from withinpx.experiments.table import RunTable
+from withinpx.jobs.job import Job, Row
 from withinpx.theory.bound import Gaussian, SizeRange, theorem
 
 RecipeName = Literal["ours", "paper"]

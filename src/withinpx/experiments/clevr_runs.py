@@ -11,23 +11,23 @@ import torch
 from numpy.typing import NDArray
 
 from withinpx.certificate.calibration import measured_shift
-from withinpx.certificate.observation import picture_of
 from withinpx.data.clevr_folder import RenderedSplit, read_split
+from withinpx.discovery.inspection import Inspection, inspect
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.clevr import CUT, EXPERIMENTS, OBJECTS, RecipeName, Setting, run_columns
-from withinpx.inspection.inspection import Inspection, inspect
+from withinpx.inference.observation import reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.theory.bound import SizeRange
 from withinpx.tracking.attempt import Job, attempt
 from withinpx.tracking.detector import Detector, frames_of
 from withinpx.tracking.plan import Wishes, make_plan
 from withinpx.training.accuracy import right_pixels
+from withinpx.training.callback import Callback
 from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings, fit
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import PAPER, Recipe
 from withinpx.training.scene import half_contrast
-from withinpx.training.watcher import Watcher
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ SUPPORT_SIGMAS = 2  # our Gaussian is cut off there: then the bound at two stand
 class Seen:
     """What a network made of the test pictures."""
 
-    raw: Array  # (pictures, heatmaps, 2): z, px
+    z: Array  # (pictures, heatmaps, 2): z, px
     positions: Array  # the same, calibrated
     present: NDArray[np.bool_]  # (pictures, heatmaps)
     accuracy: float
@@ -56,7 +56,7 @@ def train_and_measure(data: str, setting: Setting, recipe: RecipeName, seed: int
     test = _split(folder, "test")
     learn = ours if recipe == "ours" else papers
     try:
-        seen = learn(folder, setting, seed, FitSettings(choose_device(device), fast=True))
+        seen = learn(folder, setting, seed, FitSettings(choose_device(device)))
     except BrokenTrainingError:
         seen = _nothing(len(test.clip))
     rows = measured(seen, test, setting)
@@ -74,9 +74,9 @@ def ours(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Se
     size = (training.clip.width, training.clip.height)
     job = Job(inspection, plan, training.clip.selection, size, setting.dataset)
     detector = attempt(job, seed, settings).detector
-    observed = detector.observe(test.clip.frames, detector.backdrop.pictures)
+    observed = detector.observe(test.clip.frames, detector.background.images)
     tracks = detector.tracks(observed, np.arange(len(test.clip)), test.clip.times_s)
-    return Seen(tracks.raw, tracks.positions, tracks.present, _accuracy(detector, test, observed.raw, observed.present))
+    return Seen(tracks.z, tracks.positions, tracks.present, _accuracy(detector, test, observed.z, observed.present))
 
 
 def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Seen:
@@ -91,7 +91,7 @@ def papers(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> 
     )  # fmt: skip
     model = new_network(network, seed).to(settings.device)
     look = _Look(model, shown, STEPS - REST)
-    model = fit(model, images, recipe, seed, replace(settings, dense=True, watchers=(look,)))
+    model = fit(model, images, recipe, seed, replace(settings, dense=True, callbacks=(look,)))
     with torch.no_grad():
         raw, drawn = model(shown)
         shift = measured_shift(model, images[:: max(1, len(images) // SHIFT_SAMPLE)])
@@ -107,14 +107,14 @@ def _nothing(pictures: int) -> Seen:
     return Seen(nowhere, nowhere, np.zeros((pictures, OBJECTS), dtype=bool), float("nan"))
 
 
-class _Look(Watcher):
+class _Look(Callback):
     """Where a network sees the objects of these pictures after so many epochs."""
 
     def __init__(self, model: Autoencoder, pictures: torch.Tensor, after: int) -> None:
         self._model, self._pictures, self._after = model, pictures, after
         self.seen: Array | None = None
 
-    def epoch(self, done: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, done: Epoch, recipe: Recipe) -> None:
         """One more epoch is over."""
         if done.epoch == self._after:
             with torch.no_grad():
@@ -124,12 +124,12 @@ class _Look(Watcher):
 
 def measured(seen: Seen, test: RenderedSplit, setting: Setting) -> list[dict[str, Any]]:
     """Appendix C.2, Evaluation: the largest error of each object over the test pictures, and whether it was learned."""
-    errors = largest_errors(seen.raw, test.positions)
+    errors = largest_errors(seen.z, test.positions)
     before = errors if seen.before is None else largest_errors(seen.before, test.positions)
     rows = []
     for each, name in enumerate(test.objects):
         own = int(errors[:, each].argmin())
-        away = np.abs(seen.raw[:, own] - test.positions[:, each]).max(axis=-1)
+        away = np.abs(seen.z[:, own] - test.positions[:, each]).max(axis=-1)
         calibrated = np.abs(seen.positions[:, own] - test.positions[:, each]).max(axis=-1)
         size = float(test.boxes[int(away.argmax()), each, 2:].max())
         by_size = setting.experiment == "fig5c"
@@ -163,10 +163,10 @@ def is_learned(errors: Array) -> bool:
 
 def _accuracy(detector: Detector, test: RenderedSplit, raw: Array, present: NDArray[np.bool_]) -> float:
     device = next(detector.model.parameters()).device
-    frames = frames_of(test.clip.frames, detector.backdrop.pictures, detector.backdrop, device)
+    frames = frames_of(test.clip.frames, detector.background.images, detector.background, device)
     places = torch.from_numpy(raw).float().to(device)
     with torch.no_grad():
-        drawn = picture_of(detector.model, places, torch.from_numpy(present).to(device), frames.backgrounds)
+        drawn = reconstruct(detector.model, places, torch.from_numpy(present).to(device), frames.backgrounds)
     images = frames.images / 255
     return right_pixels(drawn, images, half_contrast(images, frames.backgrounds[0])).float().mean().item()
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from withinpx.data.clevr import DATASETS
-from withinpx.engines.job import Engine
-from withinpx.engines.progress import job_progress
 from withinpx.errors import InputError
 from withinpx.experiments.clevr import (
     COLUMNS,
@@ -23,7 +21,9 @@ from withinpx.experiments.clevr import (
 )
 from withinpx.experiments.sweep import Diary, about_runs, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
+from withinpx.jobs.job import Engine
+from withinpx.jobs.progress import job_progress
 from withinpx.theory.bound import SizeRange
 
 TABLE = "runs.csv"
@@ -54,7 +54,7 @@ def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str
                 f"{asked.data} has no dataset {dataset}: render it with  withinpx data clevr --name {dataset} "
                 f"--out {asked.data / dataset}."
             )
-    with alone_in(folder):
+    with locked_folder(folder):
         table = open_table(folder)
         work = jobs(
             table,
@@ -83,7 +83,7 @@ def add_baselines(folder: Path, found: Path) -> int:
     tables = sorted(found.glob(f"*/*/{ERRORS}"))
     if not tables:
         raise InputError(f"{found} has no METHOD/DATASET/{ERRORS}: name a folder that `withinpx baseline` filled.")
-    with alone_in(folder):
+    with locked_folder(folder):
         table = open_table(folder)
         before = len(table.rows)
         for path in tables:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from withinpx.experiments.clevr import Error
-from withinpx.files import folder_for, write_atomically, write_json
+from withinpx.files import writable_folder, write_atomically, write_json
 
 BINS = (9, 12, 15, 18, 21, 24)  # px
 HALF_BIN = 1.5
@@ -63,7 +63,9 @@ def write_table_1(folder: Path, lines: Sequence[Line]) -> Path:
         {"method": line.name, "inside": [each.inside for each in line.shares], "of": [each.of for each in line.shares]}
         for line in lines
     ]
-    write_json(folder_for(folder) / "table1.json", {"bins_px": list(BINS), "half_bin_px": HALF_BIN, "methods": counts})
+    write_json(
+        writable_folder(folder) / "table1.json", {"bins_px": list(BINS), "half_bin_px": HALF_BIN, "methods": counts}
+    )
     path = folder / "table1.md"
     write_atomically(path, _page(lines).encode())
     return path

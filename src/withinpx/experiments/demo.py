@@ -9,7 +9,7 @@ from withinpx.errors import InputError
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.tracking.plan import Wishes
 from withinpx.tracking.track import Tracked, TrackSettings, track
-from withinpx.training.detector_folder import ASKED
+from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.fit import FitSettings
 from withinpx.training.progress import ProgressBar
 
@@ -19,12 +19,12 @@ DEMO = TrackSettings(wishes=Wishes(channels=24))
 def run_demo(folder: Path, say: Callable[[str], None], asked: TrackSettings = DEMO) -> Tracked:
     """Track the clip that comes with the package into a folder, and compare with its truth, which nobody else saw."""
     if folder.exists():
-        if not (folder / ASKED).exists():
+        if not (folder / RUN_CONFIG).exists():
             raise InputError(f"{folder} exists and is no demo: name another place with --out, nothing was overwritten.")
         shutil.rmtree(folder)
     print("Nobody says what moves in this clip, how many things there are, or where.")
     with ProgressBar() as bar:
-        done = track(demo_clip_path(), folder, asked, FitSettings(watchers=(bar,)), say=say)
+        done = track(demo_clip_path(), folder, asked, FitSettings(callbacks=(bar,)), say=say)
     print(done.detector.certificate.text())
     print(sentence(done))
     print(f"See {folder / 'overlay.mp4'}, {folder / 'summary.png'} and {folder / 'certificate.html'}")

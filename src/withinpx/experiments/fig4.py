@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from withinpx.engines.job import Job, Row
 from withinpx.errors import InputError
 from withinpx.experiments.table import RunTable
+from withinpx.jobs.job import Job, Row
 from withinpx.theory.bound import decoder_term, encoder_term
 
 EPOCHS = 500  # app. C.1

@@ -52,18 +52,18 @@ def _begun(recipe: Recipe, start: str, setting: Setting) -> Recipe:
     if start == "random":
         return recipe
     aside = setting.bound_encoder / 2 if start == "aside" else 0.0
-    return replace(recipe, warm_start_steps=WARM.warm_start_steps, aside=aside)
+    return replace(recipe, warm_start_steps=WARM.warm_start_steps, jitter_px=aside)
 
 
 def _attempt(
     setting: Setting, runs: list[SquaresRun], device: str, start: str, beyond: bool
 ) -> dict[int, dict[str, Any]]:
-    began, settings = time.monotonic(), FitSettings(choose_device(device), fast=True, together=True)
+    began, settings = time.monotonic(), FitSettings(choose_device(device))
     if beyond:
-        models, logs, then = train_beyond(runs, settings)
+        models, logs, then = train_beyond(runs, settings, fast=True)
         early = [_when_learned(run, *then.get(each, (None, None))) for each, run in enumerate(runs)]
     else:
-        models, logs = train_together(runs, settings)
+        models, logs = train_together(runs, settings, fast=True)
         early = [{} for _ in runs]
     found = [evaluate(model, run) for model, run in zip(models, runs, strict=True)]
     last = {"start": start, "seconds": round((time.monotonic() - began) / len(runs), 2)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from withinpx.experiments.fig4 import N_SIGMA, Run, Setting, runs_in
 from withinpx.experiments.table import RunTable
-from withinpx.files import folder_for, write_atomically, write_json
+from withinpx.files import writable_folder, write_atomically, write_json
 
 Summary = dict[str, Any]
 
@@ -41,7 +41,7 @@ def summarise(table: RunTable) -> list[Summary]:
 
 def write_summary(folder: Path, summaries: Sequence[Summary], about: Sequence[str] = ()) -> None:
     """``summary.json`` and ``summary.md``; ``about`` says how the runs were made."""
-    folder_for(folder)
+    writable_folder(folder)
     write_json(folder / "summary.json", list(summaries))
     write_atomically(folder / "summary.md", _page(summaries, about).encode())
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from withinpx.engines.job import Engine
-from withinpx.engines.progress import job_progress
 from withinpx.errors import InputError
 from withinpx.experiments.fig4 import COLUMNS, KEY, Experiment, Train, copy_shared, jobs, missing, so_far
 from withinpx.experiments.fig4_summary import Summary, moved_after, summarise, write_summary
 from withinpx.experiments.sweep import Diary, about_runs, in_words, note_runs, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
+from withinpx.jobs.job import Engine
+from withinpx.jobs.progress import job_progress
 
 TABLE = "runs.csv"
 
@@ -41,7 +41,7 @@ def open_table(folder: Path) -> RunTable:
 
 def sweep(folder: Path, asked: Asked, train: Train, engine: Engine, command: str) -> RunTable:
     """Train what the table in ``folder`` does not have yet; ``command`` is what was typed to get here."""
-    with alone_in(folder):
+    with locked_folder(folder):
         table = open_table(folder)
         about = _begin(folder, asked)
         copy_shared(table, asked.experiments)

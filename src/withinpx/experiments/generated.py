@@ -11,11 +11,11 @@ import numpy as np
 from withinpx import __version__
 from withinpx.data import scenes
 from withinpx.data.stage import GeneratedClip
+from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import compare
-from withinpx.files import folder_for, write_json
-from withinpx.inspection.inspection import inspect
+from withinpx.files import writable_folder, write_json
 from withinpx.tracking.attempt import Job, attempt
 from withinpx.tracking.plan import Wishes, make_plan
 from withinpx.training.fit import FitSettings
@@ -37,7 +37,7 @@ def run_generated(
     folder: Path, cases: dict[str, int], settings: FitSettings, report: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
     """So many seeds of each case; what the table in ``folder`` has already is not run again."""
-    table = RunTable(folder_for(folder) / "runs.csv", KEY)
+    table = RunTable(writable_folder(folder) / "runs.csv", KEY)
     for case, seeds in cases.items():
         for seed in range(seeds):
             if {"case": case, "seed": seed} not in table:

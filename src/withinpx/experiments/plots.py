@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
 
 THEORY = "#1f5fa8"
 RUNS = "#c8352b"
@@ -53,7 +53,7 @@ def panels(
             yield fig, [list(row) for row in axes]
             drawing = BytesIO()
             fig.savefig(drawing, format=path.suffix[1:])
-            write_atomically(folder_for(path.parent) / path.name, drawing.getvalue())
+            write_atomically(writable_folder(path.parent) / path.name, drawing.getvalue())
         finally:
             plt.close(fig)
 

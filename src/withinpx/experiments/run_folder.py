@@ -9,7 +9,7 @@ from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
 from withinpx.theory.bound import SizeRange, check_network
-from withinpx.training.detector_folder import begin_run, load_detector, read_asked, save_detector
+from withinpx.training.detector_folder import begin_run, load_detector, read_run_config, save_detector
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
 
@@ -27,7 +27,7 @@ def train_in_folder(run: SquaresRun, folder: Path, settings: FitSettings, resume
 def load_run(folder: Path) -> tuple[Autoencoder, SquaresRun]:
     """A finished training on squares."""
     model, _ = load_detector(folder)
-    asked = read_asked(folder)
+    asked = read_run_config(folder)
     try:
         background, recipe = BackgroundMode(asked["background"]), Recipe(**asked["recipe"])
         return model, SquaresRun(**{**asked, "background": background, "recipe": recipe})

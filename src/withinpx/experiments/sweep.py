@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from withinpx import __version__
-from withinpx.engines.job import Engine, Job, JobWatcher, watched
 from withinpx.errors import InputError
 from withinpx.experiments.table import RunTable
 from withinpx.files import read_json, write_json
+from withinpx.jobs.job import Engine, Job, JobWatcher, watched
 
 ABOUT = "about.json"
 
 
-def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *watchers: JobWatcher) -> None:
+def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *callbacks: JobWatcher) -> None:
     """Run every job, and add its rows to the table as soon as it is done.
 
     Only this process writes the table. Whatever stops the sweep, finished jobs are in it.
     """
-    for _, rows in watched(jobs, engine, *watchers):
+    for _, rows in watched(jobs, engine, *callbacks):
         table.add_all(rows)
 
 

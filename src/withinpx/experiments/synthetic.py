@@ -9,16 +9,16 @@ import torch
 
 from withinpx.certificate.calibration import measured_shift
 from withinpx.data.squares import IMAGE_SIZE, Squares
+from withinpx.experiments.squares_gpu.together import engines_for, fit_together
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.model.cnn import CHANNELS
 from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, theorem
 from withinpx.training.accuracy import is_accepted
 from withinpx.training.engine import choose_engine
-from withinpx.training.fit import FitSettings, fit, settle_batch_norm
+from withinpx.training.fit import FitSettings, fit, recompute_batch_norm
 from withinpx.training.log import Log
 from withinpx.training.recipe import PAPER, Recipe
-from withinpx.training.together import engines_for, fit_together
 
 N_SIGMA = 4.0  # the paper's runs all lie within four standard deviations (sec. 5.1)
 EVALUATION_BATCH = 128
@@ -92,14 +92,16 @@ def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
     return fit(model, images, run.recipe, run.seed, settings, behind=torch.zeros_like(images[0]))
 
 
-def train_together(runs: Sequence[SquaresRun], settings: FitSettings) -> tuple[list[Autoencoder], list[Log]]:
+def train_together(
+    runs: Sequence[SquaresRun], settings: FitSettings, *, fast: bool = False
+) -> tuple[list[Autoencoder], list[Log]]:
     """Runs that differ by their seeds alone, trained at once; each as ``train`` would."""
     models = [new_network(run.network, run.seed) for run in runs]
-    return models, _fit_squares(models, runs, settings)
+    return models, _fit_squares(models, runs, settings, fast=fast)
 
 
 def train_beyond(
-    runs: Sequence[SquaresRun], settings: FitSettings
+    runs: Sequence[SquaresRun], settings: FitSettings, *, fast: bool = False
 ) -> tuple[list[Autoencoder], list[Log], dict[int, tuple[int, Autoencoder]]]:
     """``train_together`` to the last epoch; and, by number, when each would have stopped and what it was then."""
     models = [new_network(run.network, run.seed) for run in runs]
@@ -108,11 +110,11 @@ def train_beyond(
     def remember(number: int, epoch: int) -> None:
         then[number] = epoch, copy.deepcopy(models[number])
 
-    logs = _fit_squares(models, runs, settings, remember)
+    logs = _fit_squares(models, runs, settings, remember, fast=fast)
     images = torch.from_numpy(runs[0].data.train().images).to(settings.device)
     if then:
         engines = engines_for([model for _, model in then.values()], images, settings, torch.zeros_like(images[0]))
-        settle_batch_norm(engines, len(images), runs[0].recipe.batch_size, settings.device)
+        recompute_batch_norm(engines, len(images), runs[0].recipe.batch_size, settings.device)
     return models, logs, then
 
 
@@ -121,10 +123,14 @@ def _fit_squares(
     runs: Sequence[SquaresRun],
     settings: FitSettings,
     when_learned: Callable[[int, int], None] | None = None,
+    *,
+    fast: bool,
 ) -> list[Log]:
     images = torch.from_numpy(runs[0].data.train().images)
     seeds, behind = [run.seed for run in runs], torch.zeros_like(images[0])
-    return fit_together(models, images, runs[0].recipe, seeds, settings, behind=behind, when_learned=when_learned)
+    return fit_together(
+        models, images, runs[0].recipe, seeds, settings, fast=fast, behind=behind, when_learned=when_learned
+    )
 
 
 @torch.no_grad()
@@ -135,9 +141,9 @@ def evaluate(model: Autoencoder, run: SquaresRun) -> Evaluation:
     shown = torch.from_numpy(test.images).to(device)
     engine = choose_engine(model.eval(), shown, behind=torch.zeros_like(shown[0]))
     chosen = torch.arange(len(test), device=device).split(EVALUATION_BATCH)
-    right = sum(len(batch) * engine.redraw(batch, batch)[1].item() for batch in chosen)
+    right = sum(len(batch) * engine.reconstruct(batch, batch)[1].item() for batch in chosen)
     accuracy = right / len(test)
-    offsets = engine.latest[:, 0].cpu().double() - torch.from_numpy(test.positions)
+    offsets = engine.latest_z[:, 0].cpu().double() - torch.from_numpy(test.positions)
     sample = torch.from_numpy(training.images[:: max(1, len(training) // SHIFT_SAMPLE)]).to(device)
     shift = measured_shift(model, sample)[0].cpu().double()
     bound = run.bound

@@ -117,7 +117,7 @@ def compare(tracks: Tracks, truth: Array) -> Against:
         found += 1
         positions, raw, bound, certified = (
             at_frames(thing.frames, tracks, column)[:, track]
-            for column in (tracks.positions, tracks.raw, tracks.bound_px, tracks.certified)
+            for column in (tracks.positions, tracks.z, tracks.bound_px, tracks.certified)
         )
         sure = certified == 1
         errors.append(np.linalg.norm(positions - thing.positions, axis=-1)[sure])

@@ -12,7 +12,7 @@ from withinpx.experiments.truth import compare, read_truth
 from withinpx.files import write_json
 from withinpx.tracking.edit import draw_superimposed, edited_frames, empty_picture, superimpose
 from withinpx.tracking.track import Tracked, TrackSettings, track
-from withinpx.training.detector_folder import ASKED
+from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.fit import FitSettings
 
 FRAMES = 12  # of each motion that is superimposed
@@ -23,7 +23,7 @@ def reproduce_video(
 ) -> dict[str, Any]:
     """Figures 10 and 11 and the errors of the paper's appendix E, on a clip with positions."""
     asked = TrackSettings()
-    done = track(clip, out, asked, settings, resume=(out / ASKED).exists(), say=say)
+    done = track(clip, out, asked, settings, resume=(out / RUN_CONFIG).exists(), say=say)
     draw_motions(out / "superimposed.png", done, clip)
     found: dict[str, Any] = {"clip": clip.name, "objects": done.tracks.objects}
     if truth is not None:
@@ -54,7 +54,7 @@ def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
     detector = done.detector
     background = empty_picture(detector)
     frames = sample_clip(clip, detector.selection, FRAMES).frames
-    noise = float(np.median(detector.backdrop.threshold))
+    noise = float(np.median(detector.background.threshold))
     rows = [("training data", superimpose(frames, background, noise))]
     for number, ways in enumerate(new_ways(done), start=1):
         drawn = np.stack(list(edited_frames(detector, ways, FRAMES)))

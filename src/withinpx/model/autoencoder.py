@@ -34,7 +34,7 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         check_receptive_field(self.encoder_rf, "encoder receptive field")
         check_receptive_field(self.decoder_rf, "decoder receptive field")
-        largest = self.encoder_rf if self.draws_a_layer else max(self.encoder_rf, self.decoder_rf)
+        largest = self.encoder_rf if self.is_layered else max(self.encoder_rf, self.decoder_rf)
         if min(self.height, self.width) < largest:
             raise InputError(
                 f"The images are {self.width}x{self.height} px, smaller than the receptive field of {largest} px: "
@@ -45,7 +45,7 @@ class NetworkConfig:
                 raise InputError(f"The {name} is {getattr(self, name)}: give a number above zero.")
 
     @property
-    def draws_a_layer(self) -> bool:
+    def is_layered(self) -> bool:
         """Is what the decoder draws laid over a known background?"""
         return self.background in (BackgroundMode.LAYERED, BackgroundMode.PERSPECTIVE)
 
@@ -77,7 +77,7 @@ class Autoencoder(nn.Module):
     @property
     def margin(self) -> int:
         """Px drawn around the picture and cut off again, so that a layer has no borders (nothing lies behind it)."""
-        return self.config.decoder_rf // 2 if self.config.draws_a_layer else 0
+        return self.config.decoder_rf // 2 if self.config.is_layered else 0
 
     def heatmaps(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n h w"]:
         """The embedding maps e_1 ... e_n."""
@@ -88,7 +88,7 @@ class Autoencoder(nn.Module):
         """Positions z, (x, y) in px."""
         return softargmax(self.heatmaps(images), self.config.temperature)
 
-    def draw(
+    def decoder_maps(
         self,
         positions: Float[Tensor, "b n 2"],
         nearby: Float[Tensor, "b c h w"] | None = None,
@@ -110,7 +110,7 @@ class Autoencoder(nn.Module):
         present: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b c h w"]:
         """Pictures with the objects at these positions; one that is not ``present`` gets no Gaussian."""
-        return self.background.picture(self.draw(positions, nearby, present))
+        return self.background.picture(self.decoder_maps(positions, nearby, present))
 
     def forward(
         self, images: Float[Tensor, "b c h w"], nearby: Float[Tensor, "b c h w"] | None = None

@@ -174,7 +174,7 @@ class Field:
         return self.base.size
 
 
-def shown_in(field: Field, windows: Windows) -> Float[Tensor, "m c h w"]:
+def maps_in(field: Field, windows: Windows) -> Float[Tensor, "m c h w"]:
     """What each window's own picture shows in it; what lies outside is repeated from the base's border."""
     shown = field.base.cut(windows).contiguous()
     for patch in field.patches:
@@ -191,7 +191,7 @@ def shown_in(field: Field, windows: Windows) -> Float[Tensor, "m c h w"]:
     return shown
 
 
-def spread_out(field: Field) -> Float[Tensor, "b c h w"]:
+def dense_maps(field: Field) -> Float[Tensor, "b c h w"]:
     """The maps of every picture in full."""
     height, width = field.size
     maps = field.base.spread().repeat(field.pictures, 1, 1, 1)

@@ -18,17 +18,17 @@ from withinpx.model.background import LayeredBackground
 from withinpx.model.cnn import CNN
 from withinpx.model.field import Base, Field, Patch, masked
 from withinpx.model.render import faintest_exponent, profile
-from withinpx.model.windows import Windows, cut, windows_of
+from withinpx.model.windows import Windows, cut, group_windows
 
 
-def first_reach(cnn: CNN) -> int:
+def first_layer_reach(cnn: CNN) -> int:
     """How far around a window of change the first filter has to look to see all that it touches, px."""
     first = next(layer for layer in cnn if isinstance(layer, nn.Conv2d))
     return 2 * (first.kernel_size[0] // 2)
 
 
 def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
-    """The CNN over a field whose patches show each window of change and ``first_reach`` px around it."""
+    """The CNN over a field whose patches show each window of change and ``first_layer_reach`` px around it."""
     first, *others = (layer for layer in cnn if isinstance(layer, nn.Conv2d))
     norms = [layer for layer in cnn if isinstance(layer, nn.BatchNorm2d)]
     patches = [patch.holding(masked(patch.values, patch.windows, inputs.size)) for patch in inputs.patches]
@@ -93,7 +93,7 @@ def _exp(values: Tensor) -> Tensor:
     return torch.exp(values.clamp(min=faintest_exponent(values.dtype)))
 
 
-def sparse_draw(
+def sparse_decoder_maps(
     model: Autoencoder, positions: Float[Tensor, "b n 2"], present: Bool[Tensor, "b n"] | None = None
 ) -> Field:
     """The decoder's own maps for objects at these positions, as one map for all and a window around each object."""
@@ -105,7 +105,7 @@ def sparse_draw(
         base = Base.even(canvas, config.objects, config.decoder_rf // 2, positions)
     patches = []
     for windows in _windows_around(positions.detach() + margin, model):
-        wider = windows.grown(first_reach(model.decoder))
+        wider = windows.grown(first_layer_reach(model.decoder))
         known = base.cut(wider)[:, config.objects :]
         gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support)
         if present is not None:
@@ -119,7 +119,7 @@ def sparse_draw(
 
 def sparse_decode(model: Autoencoder, positions: Float[Tensor, "b n 2"]) -> Field:
     """Pictures with the objects at these positions, as one background and a window around each object."""
-    drawn = sparse_draw(model, positions)
+    drawn = sparse_decoder_maps(model, positions)
     if not isinstance(model.background, LayeredBackground):
         return drawn
     still = model.background.still.unsqueeze(0)
@@ -177,7 +177,7 @@ def _windows_around(positions: Tensor, model: Autoencoder) -> list[Windows]:
         left, top = corners[:, 0].T
         return [Windows(torch.arange(pictures, device=positions.device), top, left, side, side)]
     boxes = [[(top, left, top + side, left + side) for left, top in places] for places in corners.tolist()]
-    return windows_of(boxes, 2 * (model.config.decoder_rf // 2), positions.device)
+    return group_windows(boxes, 2 * (model.config.decoder_rf // 2), positions.device)
 
 
 def gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:

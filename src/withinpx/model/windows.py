@@ -95,13 +95,13 @@ def cut_at(
     return F.embedding(index, pixels).permute(0, 3, 1, 2)  # its gradient is the fastest scatter there is
 
 
-def cut_pictures(images: Shaped[Tensor, "b c H W"], windows: Windows) -> Shaped[Tensor, "m c h w"]:
+def crop_images(images: Shaped[Tensor, "b c H W"], windows: Windows) -> Shaped[Tensor, "m c h w"]:
     """What each window's own picture shows in it. No gradient flows back."""
     rows, columns = windows.within((images.shape[-2], images.shape[-1]))
     return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows, columns].permute(0, 3, 1, 2)
 
 
-def boxes_of_change(changed: Bool[Tensor, "h w"]) -> list[Box]:
+def changed_boxes(changed: Bool[Tensor, "h w"]) -> list[Box]:
     """A box around each connected thing that changed in a picture."""
     return [
         (top + box[0], left + box[1], top + box[2], left + box[3])
@@ -156,7 +156,7 @@ def _apart(one: Box, other: Box) -> int:
     return max(vertically, horizontally)
 
 
-def windows_of(boxes: list[list[Box]], gap: int, device: torch.device) -> list[Windows]:
+def group_windows(boxes: list[list[Box]], gap: int, device: torch.device) -> list[Windows]:
     """The boxes of each picture as windows of a few sizes, no two of a picture ``gap`` px or less apart."""
     boxes = [joined(each, gap) for each in boxes]
     if len({_shape(box) for each in boxes for box in each}) > MOST_SHAPES:

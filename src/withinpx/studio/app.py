@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from withinpx import __version__
 from withinpx.errors import InputError
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
 from withinpx.studio.access import Access, refused
 from withinpx.studio.api_page import api_page
 from withinpx.studio.body_limit import TOO_MUCH, TOO_SLOW, BodyLimit
@@ -50,7 +50,7 @@ def create_app(
 
     @asynccontextmanager
     async def open_studio(_: FastAPI) -> AsyncIterator[None]:
-        with alone_in(home):
+        with locked_folder(home):
             studio.queue.open()
             soon = Timer(PREPARE_AFTER_S, studio.drawer.prepare, [DEMO / OUT])
             soon.start()

@@ -10,7 +10,7 @@ from withinpx.studio.refusal import Refusal
 
 DETECTOR = "detector.zip"
 PARTS = (  # of a detector, for ``withinpx detect`` and ``edit``
-    *("model.safetensors", "detector.json", "backdrop.safetensors", "background.png"),
+    *("model.safetensors", "detector.json", "background.safetensors", "background.png"),
     *("certificate.json", "log.jsonl", "run.json"),
 )
 

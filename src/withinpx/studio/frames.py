@@ -15,7 +15,7 @@ from av.error import FFmpegError
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.data.images import image_paths, read_picture
+from withinpx.data.images import image_paths, read_image
 from withinpx.data.video import pixels_of, stream_video
 from withinpx.errors import InputError
 from withinpx.studio.frame_times import decoded, frame_times, noted, pictures_in
@@ -52,7 +52,7 @@ class PictureFrames:
 
     def read(self, number: int) -> Pixels:
         """A frame."""
-        return read_picture(self._paths[number])
+        return read_image(self._paths[number])
 
     def close(self) -> None:
         """Nothing is open."""
@@ -176,7 +176,7 @@ def video_footage(clip: Path) -> Footage:
 def picture_footage(folder: Path) -> Footage:
     """What is known of a folder of images; the first one is read."""
     paths = image_paths(folder)
-    height, width = read_picture(paths[0]).shape[:2]
+    height, width = read_image(paths[0]).shape[:2]
     return Footage(width, height, len(paths), float(len(paths)), pictures=True)
 
 

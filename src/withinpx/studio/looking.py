@@ -165,7 +165,7 @@ def look_at(clip: Path, frames: int, options: Options) -> Seen:
                 for blob in mover.blobs[:: math.ceil(len(mover.blobs) / MOST_PLACES)]
             ],
         }
-        for number, mover in enumerate(inspection.movers)
+        for number, mover in enumerate(inspection.objects)
     ]
     return {
         "frame": every * _fullest(inspection),
@@ -196,7 +196,7 @@ def _every(frames: int, looked_at: int) -> int:
 
 def _fullest(inspection: Any) -> int:
     """The frame that shows most movers."""
-    shown = [blob.frame for mover in inspection.movers for blob in mover.blobs]
+    shown = [blob.frame for mover in inspection.objects for blob in mover.blobs]
     return int(max(set(shown), key=lambda frame: (shown.count(frame), -frame)))
 
 
@@ -204,5 +204,5 @@ def _box(box: tuple[int, int, int, int], selection: Any) -> list[float]:
     """Left, top, width and height, px of the recording."""
     import numpy as np  # noqa: PLC0415
 
-    (left, top), (right, bottom) = selection.in_recording(np.array(box, np.float64).reshape(2, 2)).tolist()
+    (left, top), (right, bottom) = selection.to_recording(np.array(box, np.float64).reshape(2, 2)).tolist()
     return [round(value, 1) for value in (left, top, right - left, bottom - top)]

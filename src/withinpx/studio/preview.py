@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from withinpx.certificate.observation import picture_of
-from withinpx.model.field import spread_out
+from withinpx.inference.observation import reconstruct
+from withinpx.model.field import dense_maps
 from withinpx.model.sparse import sparse_softargmax
 from withinpx.palette import colour_of
 from withinpx.training.engine import SparseEngine
@@ -27,7 +27,7 @@ def draw_preview(engine: SparseEngine, number: int) -> tuple[bytes, list[list[fl
 
     The pictures stand side by side: frame, reconstruction, one heatmap per object.
     """
-    model, chosen = engine.model, torch.tensor([number], device=engine.latest.device)
+    model, chosen = engine.model, torch.tensor([number], device=engine.latest_z.device)
     training = model.training
     model.eval()
     heatmaps = engine.scene.only(chosen).heatmaps(model)
@@ -35,8 +35,8 @@ def draw_preview(engine: SparseEngine, number: int) -> tuple[bytes, list[list[fl
     present = torch.ones_like(positions[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
     backgrounds = engine.scene.backgrounds
     behind = backgrounds if len(backgrounds) == 1 else backgrounds[chosen]
-    drawn = picture_of(model, positions, present, behind)[0]
-    maps = spread_out(heatmaps)[0].unsqueeze(1)
+    drawn = reconstruct(model, positions, present, behind)[0]
+    maps = dense_maps(heatmaps)[0].unsqueeze(1)
     lowest, highest = (edge(maps, dim=(-2, -1), keepdim=True) for edge in (torch.amin, torch.amax))
     maps = (maps - lowest) / (highest - lowest).clamp(min=1e-6)
     model.train(training)

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Protocol
 
 from withinpx.errors import InputError
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
 from withinpx.studio.runs import Run
 
 PATIENCE_S = 20.0  # that an earlier process of the same run has to end
@@ -66,7 +66,7 @@ def _wait_for(stack: ExitStack, folder: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return stack.enter_context(alone_in(folder))
+            return stack.enter_context(locked_folder(folder))
         except InputError:
             if time.monotonic() > until:
                 raise

@@ -202,7 +202,7 @@ def _editing(router: APIRouter, studio: Studio) -> None:
         return Response(picture, media_type="image/png", headers=FRESH)
 
     @router.post("/runs/{each}/film", response_class=Response)
-    async def film(each: str, order: FilmOrder) -> Response:
+    async def render(each: str, order: FilmOrder) -> Response:
         """Objects along paths they never took, as an .mp4."""
         content = await wrap_future(studio.drawer.filming(studio.out(each), order.paths, order.fps))
         attached = {"Content-Disposition": 'attachment; filename="film.mp4"'}

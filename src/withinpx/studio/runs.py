@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, Literal
 
 from withinpx.errors import InputError
-from withinpx.files import folder_for, read_json, write_json
+from withinpx.files import read_json, writable_folder, write_json
 from withinpx.studio.progress import last_progress
 from withinpx.studio.refusal import no_such_run
 
@@ -99,7 +99,7 @@ class Runs:
 
     def __init__(self, home: Path, demo: Path | None = None) -> None:
         self._lock = RLock()
-        self.root = folder_for(home / "runs")
+        self.root = writable_folder(home / "runs")
         for left in [*self.root.glob(f"{ARRIVING}*"), *self.root.glob(f"{LEAVING}*")]:
             shutil.rmtree(left, ignore_errors=True)
         self._folders = {path.name: path for path in self.root.iterdir() if (path / DESCRIPTION).exists()}

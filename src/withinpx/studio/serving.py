@@ -11,7 +11,7 @@ from types import FrameType
 import uvicorn
 
 from withinpx.errors import InputError
-from withinpx.files import alone_in
+from withinpx.files import locked_folder
 from withinpx.studio.app import create_app
 
 GRACE_S = 2  # that open connections have when the server ends: event streams never end by themselves
@@ -21,7 +21,7 @@ BROWSE_AFTER_S = 0.5
 def serve(home: Path, host: str, port: int, upload_limit: int, *, browse: bool) -> None:
     """Serve until interrupted; the address is printed once the server listens."""
     home = home.expanduser().resolve()
-    with alone_in(home):  # before anything is touched: another studio may be at work there
+    with locked_folder(home):  # before anything is touched: another studio may be at work there
         pass
     listening = listen(host, port)
     token = secrets.token_urlsafe(24)

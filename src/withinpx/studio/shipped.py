@@ -18,7 +18,7 @@ from PIL import Image
 
 from withinpx.data.scenes import leaving, write_clip_video
 from withinpx.data.stage import FRAMES_PER_SECOND
-from withinpx.files import folder_for, read_json, write_json
+from withinpx.files import read_json, writable_folder, write_json
 from withinpx.studio.app import DEMO
 from withinpx.studio.frames import video_footage
 from withinpx.studio.looking import look_at, what_matters
@@ -39,7 +39,7 @@ def make_demo(into: Path) -> Run:
     options = Options(quick=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        clip = folder_for(folder / CLIP) / DEMO_NAME
+        clip = writable_folder(folder / CLIP) / DEMO_NAME
         write_clip_video(clip, leaving(frames=60, width=160, height=120, seed=SEED).clip)
         run = Run(DEMO_ID, DEMO_NAME, MADE, video_footage(clip), options, demo=True)
         write_json(
@@ -52,7 +52,7 @@ def make_demo(into: Path) -> Run:
         os.chdir(into.parent)
         make_smaller(folder / OUT)
         shutil.rmtree(into, ignore_errors=True)
-        folder_for(into)
+        writable_folder(into)
         for name in (DESCRIPTION, INSPECTION, *KEPT):
             here = folder / name
             (shutil.copytree if here.is_dir() else shutil.copyfile)(here, into / name)

@@ -27,13 +27,13 @@ from withinpx.tracking.exports import export
 from withinpx.tracking.masks import masks_of
 from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks, read_tracks
-from withinpx.training.detector_folder import ASKED
+from withinpx.training.callback import Callback
+from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.device import choose_device
 from withinpx.training.engine import Engine, SparseEngine
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import Recipe
-from withinpx.training.watcher import Watcher
 
 CHECKPOINT_EVERY_S = 10.0
 PREVIEW_EVERY_S = 1.5
@@ -59,12 +59,12 @@ def work(folder: Path, run: Run, stop: Flag) -> None:
 def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
     out = Path("..") / OUT
     if not reporter.is_over:
-        resume = (out / ASKED).exists()
+        resume = (out / RUN_CONFIG).exists()
         if not resume:
             shutil.rmtree(out, ignore_errors=True)
         reporter.tell("looking", 0, 1)
         settings = FitSettings(
-            choose_device(), checkpoint_every_s=CHECKPOINT_EVERY_S, watchers=(reporter,), stop=reporter.stop.is_set
+            choose_device(), checkpoint_every_s=CHECKPOINT_EVERY_S, callbacks=(reporter,), stop=reporter.stop.is_set
         )
         with reporter:
             asked = track_settings(run.options)
@@ -94,7 +94,7 @@ def result_of(certificate: Certificate, tracks: Tracks) -> dict[str, Any]:
     }
 
 
-class Reporter(Watcher):
+class Reporter(Callback):
     """Writes down how far a training is, and ends it when it shall stop."""
 
     def __init__(self, folder: Path, run: Run, stop: Flag) -> None:
@@ -140,20 +140,20 @@ class Reporter(Watcher):
         """Some more frames are read, to be looked at."""
         self.tell("looking", done, max(done, self._frames))
 
-    def begins(self, engine: Engine, seed: int) -> None:
+    def on_start(self, engine: Engine, seed: int) -> None:
         """A training begins or goes on: the clip was looked at."""
         self._looking.close()
         note_times(self._clip, self._reading.times_s)
         self._engine = engine if isinstance(engine, SparseEngine) else None
         self._seed, self._epochs, self._began = seed, 0, time.monotonic()
 
-    def warm_start(self, step: int, recipe: Recipe) -> None:
+    def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
         """One more step of the warm start is done."""
         self.tell("warm start", step, max(step, recipe.warm_start_steps))
         if not self._epochs:
             self._began = time.monotonic()
 
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         """One more epoch is done."""
         self._epochs += 1
         pace = (time.monotonic() - self._began) / self._epochs

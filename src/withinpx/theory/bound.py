@@ -7,6 +7,10 @@ from typing import Literal
 from withinpx.errors import InputError
 from withinpx.theory.receptive_field import check_receptive_field
 
+# On footage the encoder sees only pixels that changed, and whether a pixel changed depends on the pixels next to it:
+# one more pixel on either side of its receptive field.
+GATE_PX = 2
+
 
 @dataclass(frozen=True)
 class Gaussian:

@@ -75,7 +75,7 @@ def bound_vs_decoder_rf(encoder_rf: float, sizes: SizeRange, reach: float) -> Cu
 
 
 def bound_vs_object_size(encoder_rf: float, decoder_rf: float, reach: float) -> Curve:
-    """Cor. 4.4: small and large objects are placed best, those at the crossing worst."""
+    """Cor. 4.4: small and large objects are to_device best, those at the crossing worst."""
     return Curve(
         "object size",
         1,

@@ -11,26 +11,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx import __version__
-from withinpx.certificate.assumptions import GATE_PX, check_object
+from withinpx.certificate.assumptions import check_object
 from withinpx.certificate.certificate import Certificate, ObjectCertificate, reasons
-from withinpx.certificate.observation import Observations, picture_of, windows_around
+from withinpx.certificate.recorded import Recorded
+from withinpx.certificate.shift import Shift, fitted_shifts
 from withinpx.data.selection import Selection
-from withinpx.inspection.backdrop import levels_of
-from withinpx.inspection.inspection import Inspection
-from withinpx.inspection.movers import Mover
+from withinpx.discovery.background import to_uint8
+from withinpx.discovery.inspection import Inspection
+from withinpx.discovery.objects import MovingObject
+from withinpx.inference.observation import Observations, reconstruct, windows_around
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import masked
 from withinpx.model.receptive_field import measured_receptive_field
-from withinpx.model.windows import cut_pictures
-from withinpx.tracking.body import Recorded
+from withinpx.model.windows import crop_images
+from withinpx.theory.bound import GATE_PX
 from withinpx.tracking.detector import Detector, frames_of
 from withinpx.tracking.plan import Plan
-from withinpx.tracking.shift import Shift, fitted_shifts
+from withinpx.training.clip_engine import clip_engine
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.fit import FitSettings, learn, placed
+from withinpx.training.fit import FitSettings, learn, to_device
 from withinpx.training.recipe import CLIP
-from withinpx.training.whole import engine_of_movers
 
 ATTEMPTS = "attempts"  # the folder of those that are under way
 KEEP_OUT = 5  # one frame in this many is kept out of training
@@ -79,21 +80,21 @@ def attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
 
 def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
     inspection, plan = job.inspection, job.plan
-    model = placed(new_network(plan.network, seed), settings.device)
-    images, backdrop = inspection.images, inspection.backdrop
+    model = to_device(new_network(plan.network, seed), settings.device)
+    images, backdrop = inspection.images, inspection.background
     everything = np.arange(len(images))
     kept_out = everything[everything % KEEP_OUT == KEEP_OUT // 2] if len(images) >= 2 * KEEP_OUT else everything
     trained = np.setdiff1d(everything, kept_out) if len(images) >= 2 * KEEP_OUT else everything
     if isinstance(model.background, LayeredBackground):
-        model.background.still.copy_(torch.from_numpy(backdrop.pictures[0]).permute(2, 0, 1))
-    frames = frames_of(levels_of(images[trained]), backdrop.of(trained), backdrop, settings.device)
-    movers = inspection.movers[: plan.movers]
+        model.background.still.copy_(torch.from_numpy(backdrop.images[0]).permute(2, 0, 1))
+    frames = frames_of(to_uint8(images[trained]), backdrop.of(trained), backdrop, settings.device)
+    movers = inspection.objects[: plan.followed]
     present = torch.from_numpy(presence(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     shown, behind = (frames.images / 255).contiguous(), frames.backgrounds.contiguous()
-    engine = engine_of_movers(model, shown, frames.changed, behind, present)
+    engine = clip_engine(model, shown, frames.changed, behind, present)
     centres = torch.from_numpy(known_centres(movers, len(images), plan.network.objects)[trained]).to(settings.device)
     recipe = replace(CLIP, batch_size=min(CLIP.batch_size, len(trained)))
-    steps = STEPS_OF_A_SET if inspection.in_no_order else STEPS
+    steps = STEPS_OF_A_SET if inspection.unordered else STEPS
     recipe = replace(recipe, epochs=max(1, steps // max(1, len(trained) // recipe.batch_size)))
     learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
     return replace(certified_attempt(job, model, kept_out), seed=seed)
@@ -101,13 +102,13 @@ def _attempt(job: Job, seed: int, settings: FitSettings) -> Attempt:
 
 def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) -> Attempt:
     """Look at all frames with a trained network, and say what can be promised."""
-    plan, backdrop = job.plan, job.inspection.backdrop
-    unused = tuple(range(plan.movers, plan.network.objects))
+    plan, backdrop = job.plan, job.inspection.background
+    unused = tuple(range(plan.followed, plan.network.objects))
     nothing = Certificate(job.source, 0, 0, 0, 0, 0.0, 0.0, job.selection.scale, (), unused)
     shift = tuple(Shift.everywhere(np.zeros(2)) for _ in range(plan.network.objects))
     camera_moves = job.inspection.camera_moves
     bare = Detector(model, backdrop, job.selection, job.recording, shift, nothing, camera_moves)
-    seen = bare.observe(levels_of(job.inspection.images), backdrop.pictures)
+    seen = bare.observe(to_uint8(job.inspection.images), backdrop.images)
     shift = shifts_of(job, seen)
     certificate = certify(job, model, seen, kept_out, shift)
     return Attempt(replace(bare, shift=shift, certificate=certificate), seen, kept_out)
@@ -116,12 +117,12 @@ def certified_attempt(job: Job, model: Autoencoder, kept_out: NDArray[np.intp]) 
 def shifts_of(job: Job, seen: Observations) -> tuple[Shift, ...]:
     """From z to the middles of the bodies: as they were recorded or found, where that is sharper than what is drawn."""
     inspection, network, recorded = job.inspection, job.plan.network, job.recorded
-    if inspection.in_no_order:
-        found = known_centres(inspection.movers[: job.plan.movers], len(seen), network.objects)
+    if inspection.unordered:
+        found = known_centres(inspection.objects[: job.plan.followed], len(seen), network.objects)
         return fitted_shifts(seen, found.astype(np.float64) - seen.offset, varies=True)
     varies = network.background is BackgroundMode.PERSPECTIVE
     if recorded is None and varies:  # what a decoder draws that knows where it draws is less sharp than what it saw
-        recorded = Recorded(levels_of(inspection.images), inspection.backdrop.pictures, 1.0)
+        recorded = Recorded(to_uint8(inspection.images), inspection.background.images, 1.0)
     return fitted_shifts(seen, seen.body if recorded is None else recorded.bodies(seen) - seen.offset, varies)
 
 
@@ -132,10 +133,10 @@ def certify(
     plan, scale = job.plan, job.selection.scale
     stamps = drawings(model, seen)
     objects = []
-    for each in range(plan.movers):
+    for each in range(plan.followed):
         twins = tuple(j if i == each else i for i, j in job.inspection.alike if each in (i, j))
         some = seen.only(kept_out)
-        found = check_object(model, some, seen, stamps[: plan.movers], each=each, scale=scale, twins=twins)
+        found = check_object(model, some, seen, stamps[: plan.followed], each=each, scale=scale, twins=twins)
         x, y = np.median(shift[each].steps, axis=0) / scale
         size = (found.size.smallest / scale, found.size.largest / scale)
         objects.append(
@@ -154,8 +155,8 @@ def certify(
         support=float(model.config.support or 0.0),
         scale=scale,
         objects=tuple(objects),
-        unused=tuple(range(plan.movers, plan.network.objects)),
-        warnings=(*plan.warnings, *unseen_things(seen, plan.movers)),
+        unused=tuple(range(plan.followed, plan.network.objects)),
+        warnings=(*plan.warnings, *unseen_things(seen, plan.followed)),
         version=__version__,
     )
 
@@ -176,17 +177,17 @@ def drawings(model: Autoencoder, seen: Observations) -> Tensor:
     present = torch.eye(config.objects, dtype=torch.bool, device=device)
     for each in range(config.objects):
         there = seen.present[:, each]
-        where = seen.raw[there, each] if there.any() else np.array([[config.width / 2, config.height / 2]])
+        where = seen.z[there, each] if there.any() else np.array([[config.width / 2, config.height / 2]])
         middle = np.array([config.width / 2, config.height / 2])
         nearest = where[int(np.abs(where - middle).max(axis=1).argmin())]
         places[each] = torch.tensor(nearest, dtype=torch.float32, device=device)
     grey = torch.full((1, config.colours, config.height, config.width), 0.5, device=device)
-    drawn = picture_of(model, places, present, grey) - picture_of(model, places, torch.zeros_like(present), grey)
+    drawn = reconstruct(model, places, present, grey) - reconstruct(model, places, torch.zeros_like(present), grey)
     windows = windows_around(places.diagonal(dim1=0, dim2=1).T, model)
-    return masked(cut_pictures(drawn, windows), windows, (config.height, config.width))
+    return masked(crop_images(drawn, windows), windows, (config.height, config.width))
 
 
-def known_centres(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np.float32]:
+def known_centres(movers: tuple[MovingObject, ...], frames: int, objects: int) -> NDArray[np.float32]:
     """Where each mover's blob is (frames, objects, 2); not a number where it is not seen by itself."""
     centres = np.full((frames, objects, 2), np.nan, np.float32)
     for each, mover in enumerate(movers):
@@ -195,7 +196,7 @@ def known_centres(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArr
     return centres
 
 
-def presence(movers: tuple[Mover, ...], frames: int, objects: int) -> NDArray[np.bool_]:
+def presence(movers: tuple[MovingObject, ...], frames: int, objects: int) -> NDArray[np.bool_]:
     """Which movers are in which frame, as far as can be told: gone is what is missing for long."""
     present = np.zeros((frames, objects), dtype=bool)
     for each, mover in enumerate(movers):

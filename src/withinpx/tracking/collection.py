@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.engines.job import Engine, Job, JobWatcher, Row, watched
 from withinpx.errors import InputError
-from withinpx.files import folder_for, whole_folder
+from withinpx.files import atomic_folder, writable_folder
+from withinpx.jobs.job import Engine, Job, JobWatcher, Row, watched
 from withinpx.tracking.detect import TRACKS, Progress, check_first_frames, detect, footage
 from withinpx.tracking.detector import Detector, Encoder, load_clip_detector
 from withinpx.tracking.exports import Format, export
@@ -84,7 +84,7 @@ def detect_recording(request: Request, ready: Ready, folder: Path, progress: Pro
 
 
 def detect_collection(
-    request: Request, clips: Sequence[Path], out: Path, engine: Engine, watcher: JobWatcher | None = None
+    request: Request, clips: Sequence[Path], out: Path, engine: Engine, callback: JobWatcher | None = None
 ) -> list[Row]:
     """A folder in ``out`` for each recording; those that have theirs already are left alone.
 
@@ -92,14 +92,14 @@ def detect_collection(
     """
     load_clip_detector(request.detector)  # one that cannot be used is said before anything is written
     folders = folders_for(clips, out)
-    folder_for(out)
+    writable_folder(out)
     request = replace(request, detector=request.detector.absolute())
     jobs = [
         Job(str(clip), detect_one, (request, clip.absolute(), folder.absolute()))
         for clip, folder in folders.items()
         if not folder.exists()
     ]
-    done = watched(jobs, engine, *([] if watcher is None else [watcher]))
+    done = watched(jobs, engine, *([] if callback is None else [callback]))
     return [{**row, "clip": job.name} for job, rows in done for row in rows]
 
 
@@ -107,7 +107,7 @@ def detect_one(request: Request, clip: Path, folder: Path) -> list[Row]:
     """One recording, whole or not at all: its folder gets its name when everything is in it."""
     try:
         ready = prepare(request, clip)
-        with whole_folder(folder) as beside:
+        with atomic_folder(folder) as beside:
             found = detect_recording(request, ready, beside)
     except InputError as error:
         return [{"said": str(error), "refused": True}]

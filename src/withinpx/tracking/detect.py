@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.certificate import reasons
-from withinpx.data.reading import ahead, stream_clip
+from withinpx.data.reading import prefetch, stream_clip
 from withinpx.data.selection import Frame, Selection
+from withinpx.discovery.background import ByteImages, Pictures, to_float
+from withinpx.discovery.camera import camera_path, nearby_background
 from withinpx.errors import InputError
-from withinpx.inspection.backdrop import Levels, Pictures, pictures_of
-from withinpx.inspection.camera import camera_path, nearby_backdrop
 from withinpx.tracking.detector import Detector, Encoder
 from withinpx.tracking.tracks import Tracks, TracksWriter
 
@@ -89,7 +89,7 @@ def chunks(
 ) -> Iterator[Chunk]:
     """The recording, a few frames at a time; memory does not grow with it."""
     first = True
-    frames = ahead(checked(detector, stream_clip(path, detector.selection, losses), path), CHUNK)
+    frames = prefetch(checked(detector, stream_clip(path, detector.selection, losses), path), CHUNK)
     for some, images, backdrops in backed(detector, frames):
         if first and not detector.moving_camera:
             check_scene(detector, images, path)
@@ -101,11 +101,11 @@ def chunks(
         yield Chunk(tracks, reasons(seen, detector.certificate)[:, used], some)
 
 
-def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], Levels, Pictures]]:
+def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], ByteImages, Pictures]]:
     """Chunks of frames with what lies behind their movers: frames, images, backdrops."""
     if not detector.moving_camera:
         while some := _next(frames):
-            yield some, images_of(some), detector.backdrop.pictures
+            yield some, images_of(some), detector.background.images
         return
     before: list[Frame] = []
     waiting: list[Frame] = []
@@ -117,8 +117,8 @@ def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[F
         while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
             some = waiting[:CHUNK]
             around = images_of([*before, *waiting[: CHUNK + CONTEXT]])
-            pictures = pictures_of(around)
-            backdrops = nearby_backdrop(pictures, camera_path(pictures)).pictures
+            pictures = to_float(around)
+            backdrops = nearby_background(pictures, camera_path(pictures)).images
             here = slice(len(before), len(before) + len(some))
             yield some, around[here], backdrops[here]
             before = [*before, *some][-CONTEXT:]
@@ -129,7 +129,7 @@ def _next(frames: Iterator[Frame]) -> list[Frame]:
     return list(islice(frames, CHUNK))
 
 
-def images_of(frames: list[Frame]) -> Levels:
+def images_of(frames: list[Frame]) -> ByteImages:
     """All in one."""
     return np.stack([frame.pixels for frame in frames])
 
@@ -157,9 +157,9 @@ def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator
             )
 
 
-def check_scene(detector: Detector, images: Levels, path: Path) -> None:
+def check_scene(detector: Detector, images: ByteImages, path: Path) -> None:
     """Is this the scene that the detector knows?"""
-    share = float(np.median(detector.backdrop.changed(images).mean(axis=(1, 2))))
+    share = float(np.median(detector.background.changed(images).mean(axis=(1, 2))))
     if share > ANOTHER_SCENE:
         raise InputError(
             f"{path} does not show the scene that the detector knows: {share:.0%} of the picture differs from its "
@@ -177,7 +177,7 @@ def check_first_frames(detector: Detector, path: Path) -> None:
 def joined(parts: list[Tracks]) -> Tracks:
     """Tracks one after the other."""
     first = parts[0]
-    names = ("frames", "times_s", "positions", "raw", "sizes", "bound_px", "residual_px", "present", "certified")
+    names = ("frames", "times_s", "positions", "z", "sizes", "bound_px", "residual_px", "present", "certified")
     columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return Tracks(**columns, width=first.width, height=first.height)
 

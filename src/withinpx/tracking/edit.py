@@ -12,12 +12,12 @@ import torch
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from withinpx.certificate.observation import picture_of
+from withinpx.certificate.shift import shifts_at
 from withinpx.errors import InputError
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
+from withinpx.inference.observation import reconstruct
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.mp4 import Mp4Writer, Pixels, enlarged, enlargement, even_sided
-from withinpx.tracking.shift import shifts_at
 from withinpx.tracking.tracks import in_picture
 
 EXAMPLE = "object=0:40,30:80,60 (object 0 goes from (40, 30) to (80, 60), px)"
@@ -138,7 +138,7 @@ def draw_superimposed(path: Path, rows: Sequence[tuple[str, Pixels]]) -> Path:
             axes.set_xlabel(f"({chr(ord('a') + number)}) {label}", labelpad=5)
         drawing = BytesIO()
         figure.savefig(drawing, format="png")
-    write_atomically(folder_for(path.parent) / path.name, drawing.getvalue())
+    write_atomically(writable_folder(path.parent) / path.name, drawing.getvalue())
     return path
 
 
@@ -150,7 +150,7 @@ def _check(detector: Detector, each: int, way: Way) -> None:
     lost = ((inside < 0) | (inside > np.array([config.width, config.height]))).any(axis=-1)
     if lost.any():
         x, y = way[int(lost.argmax())]
-        corners = detector.selection.in_recording(np.array([[0.0, 0.0], [config.width, config.height]]))
+        corners = detector.selection.to_recording(np.array([[0.0, 0.0], [config.width, config.height]]))
         (left, top), (right, bottom) = corners.round().tolist()
         raise InputError(
             f"The path of object {each} leaves the picture at ({x:g}, {y:g}): x goes from {left:g} to {right:g} px, "
@@ -162,8 +162,8 @@ def _check(detector: Detector, each: int, way: Way) -> None:
 def _draw(detector: Detector, raw: NDArray[np.float64], present: NDArray[np.bool_]) -> Pixels:
     """One picture, with the objects that are present; a moving camera's background is its first picture."""
     device = next(detector.model.parameters()).device
-    still = np.ascontiguousarray(detector.backdrop.pictures[0].transpose(2, 0, 1), dtype=np.float32)
-    drawn = picture_of(
+    still = np.ascontiguousarray(detector.background.images[0].transpose(2, 0, 1), dtype=np.float32)
+    drawn = reconstruct(
         detector.model,
         torch.tensor(raw[None], dtype=torch.float32, device=device),
         torch.tensor(present[None], device=device),

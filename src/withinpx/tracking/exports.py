@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.errors import InputError
-from withinpx.files import folder_for, write_atomically, write_json
+from withinpx.files import writable_folder, write_atomically, write_json
 from withinpx.tracking.tracks import Tracks
 
 Format = Literal["coco", "mot", "dlc"]
@@ -34,7 +34,7 @@ def export(tracks: Tracks, folder: Path, formats: Sequence[Format], mask_of: Mas
     for name in formats:
         if name not in get_args(Format):
             raise InputError(f"The tracks cannot be written as {name!r}: choose of {', '.join(get_args(Format))}.")
-    folder_for(folder)
+    writable_folder(folder)
     written: list[Path] = []
     if "coco" in formats:
         written += write_coco(tracks, folder, mask_of)
@@ -170,7 +170,7 @@ def to_supervision(tracks: Tracks, row: int) -> Any:
         tracker_id=here,
         data={
             "position": tracks.positions[row, here],
-            "z": tracks.raw[row, here],
+            "z": tracks.z[row, here],
             "bound_px": tracks.bound_px[row, here],
             "residual_px": tracks.residual_px[row, here],
             "certified": tracks.certified[row, here],

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.certificate.observation import picture_of
+from withinpx.inference.observation import reconstruct
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.exports import MaskOf
 from withinpx.tracking.tracks import Tracks, in_picture
@@ -17,7 +17,7 @@ def masks_of(detector: Detector, tracks: Tracks) -> MaskOf:
     def mask_of(row: int, each: int) -> NDArray[np.bool_] | None:
         if not tracks.present[row, each]:
             return None
-        raw = in_picture(tracks.raw[row, each], detector.selection)
+        raw = in_picture(tracks.z[row, each], detector.selection)
         return in_recording(mask_at(detector, raw, detector.certificate.objects[each].object), detector)
 
     return mask_of
@@ -29,11 +29,11 @@ def mask_at(detector: Detector, raw: NDArray[np.float64], heatmap: int) -> NDArr
     config = detector.model.config
     positions = torch.tensor(raw, dtype=torch.float32).expand(1, config.objects, 2)
     present = torch.zeros(1, config.objects, dtype=torch.bool)
-    still = torch.from_numpy(detector.backdrop.pictures[:1]).permute(0, 3, 1, 2)
+    still = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2)
     device = next(detector.model.parameters()).device
-    without = picture_of(detector.model, positions.to(device), present.to(device), still.to(device))
+    without = reconstruct(detector.model, positions.to(device), present.to(device), still.to(device))
     present[0, heatmap] = True
-    drawn = picture_of(detector.model, positions.to(device), present.to(device), still.to(device))
+    drawn = reconstruct(detector.model, positions.to(device), present.to(device), still.to(device))
     strength = (drawn - without).abs().amax(dim=1)[0]
     return np.asarray((strength >= 0.5 * strength.amax()).cpu().numpy())
 

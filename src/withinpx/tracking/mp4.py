@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.errors import InputError
-from withinpx.files import folder_for, naming, written_beside
+from withinpx.files import atomic_file, naming_file, writable_folder
 
 CLOCK = Fraction(1, 90_000)
 LONGER_SIDE = 640  # px; smaller pictures are enlarged to at least this
@@ -23,14 +23,14 @@ class Mp4Writer:
     """An .mp4 with times of its frames' own; the first frame is shown at 0 s."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self._path, self._name = folder_for(path.parent) / path.name, name  # the name is for messages
+        self._path, self._name = writable_folder(path.parent) / path.name, name  # the name is for messages
         self._stack = ExitStack()
         self._stream: Any = None
         self._start_s, self._last_pts = 0.0, -1
 
     def __enter__(self) -> Self:
-        with naming(self._path):
-            beside = str(self._stack.enter_context(written_beside(self._path)))
+        with naming_file(self._path):
+            beside = str(self._stack.enter_context(atomic_file(self._path)))
             self._container: Any = av.open(beside, "w", format="mp4", options={"movflags": "+faststart"})
         self._stack.enter_context(self._container)
         return self
@@ -49,7 +49,7 @@ class Mp4Writer:
         frame.time_base = CLOCK
         frame.duration = frame.pts - self._last_pts if frame.pts else round(Fraction(1, 25) / CLOCK)
         self._last_pts = frame.pts
-        with naming(self._path):
+        with naming_file(self._path):
             self._container.mux(self._stream.encode(frame))
 
     def __exit__(
@@ -59,7 +59,7 @@ class Mp4Writer:
             with suppress(OSError):  # what came first is told
                 self._stack.__exit__(kind, error, trace)
             return
-        with naming(self._path), self._stack:
+        with naming_file(self._path), self._stack:
             if self._stream is None:
                 raise InputError(f"The {self._name} {self._path} has no frame.")
             self._container.mux(self._stream.encode())

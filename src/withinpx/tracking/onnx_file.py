@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
+from withinpx.certificate.shift import Shift
 from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.discovery.background import NEIGHBOURS, ByteImages
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
-from withinpx.inspection.backdrop import NEIGHBOURS, Levels
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Base, Field, Patch
 from withinpx.model.windows import Windows
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.shift import Shift
 
 OPSET = 18
 IR_VERSION = 10
@@ -43,7 +43,7 @@ class OnnxHeatmaps:
         self._session = runtime.InferenceSession(onnx_bytes(detector, EVERYTHING), providers=["CPUExecutionProvider"])
         self._config = detector.model.config
 
-    def __call__(self, images: Levels) -> Field:
+    def __call__(self, images: ByteImages) -> Field:
         """The heatmaps of pictures as the network sees them (b, h, w, c)."""
         (maps,) = self._session.run(["heatmaps"], {"frames": np.ascontiguousarray(images)})
         height, width = self._config.height, self._config.width
@@ -64,20 +64,20 @@ def onnx_bytes(detector: Detector, selection: Selection) -> bytes:
     config = detector.model.config
     size = (config.height, config.width) if selection == EVERYTHING else detector.recording[::-1]
     picture = graph.picture(size, selection)
-    changed = graph.changed(picture, detector.backdrop.pictures[0], detector.backdrop.threshold)
+    changed = graph.changed(picture, detector.background.images[0], detector.background.threshold)
     seen = graph.add("Mul", graph.add("Add", picture, graph.constant(np.float32(1))), changed)
     heatmaps = graph.add("Identity", graph.cnn(seen, detector.model.encoder), name="heatmaps")
     raw = graph.softargmax(heatmaps, detector.model)
     positions = graph.add("Add", raw, graph.shifts(raw, detector.shift))
-    for name, places in (("raw", raw), ("positions", positions)):
-        graph.in_recording(name, places, selection)
+    for name, places in (("z", raw), ("positions", positions)):
+        graph.to_recording(name, places, selection)
     made = onnx.helper.make_graph(
         graph.nodes,
         "withinpx",
         [graph.value("frames", onnx.TensorProto.UINT8, ["batch", *size, config.colours])],
         [
             graph.value("positions", onnx.TensorProto.FLOAT, ["batch", config.objects, 2]),
-            graph.value("raw", onnx.TensorProto.FLOAT, ["batch", config.objects, 2]),
+            graph.value("z", onnx.TensorProto.FLOAT, ["batch", config.objects, 2]),
             graph.value("heatmaps", onnx.TensorProto.FLOAT, ["batch", config.objects, config.height, config.width]),
         ],
         graph.constants,
@@ -132,7 +132,7 @@ class _Graph:
         return self.add("Floor", self.add("Add", levels, self.constant(np.float32(0.5 + 1e-4))))
 
     def changed(self, picture: str, still: NDArray[np.float32], threshold: NDArray[np.float32]) -> str:
-        """One where the picture is not the backdrop, zero elsewhere: (b, 1, h, w). As ``Backdrop.changed``."""
+        """One where the picture is not the backdrop, zero elsewhere: (b, 1, h, w). As ``BackgroundModel.changed``."""
         behind = self.constant(np.ascontiguousarray(still.transpose(2, 0, 1))[None])
         off = self.add("Abs", self.add("Sub", picture, behind))
         most = self.add("ReduceMax", off, self.constant(np.array([1])), keepdims=1)
@@ -180,7 +180,7 @@ class _Graph:
             parts.append(self.add("Unsqueeze", steps, self.constant(np.array([1]))))
         return self.add("Concat", *parts, axis=1)
 
-    def in_recording(self, name: str, places: str, selection: Selection) -> None:
+    def to_recording(self, name: str, places: str, selection: Selection) -> None:
         """Px of the recording, under this name."""
         left, top = selection.crop[:2] if selection.crop is not None else (0, 0)
         scaled = self.add("Div", places, self.constant(np.float32(selection.scale)))

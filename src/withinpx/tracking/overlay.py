@@ -34,7 +34,7 @@ class Mark:
 
     each: int
     position: tuple[float, float]
-    raw: tuple[float, float]
+    z: tuple[float, float]
     bound: float
     certified: bool
 
@@ -88,7 +88,7 @@ class OverlayWriter:
 
 def _marks(tracks: Tracks, row: int, selection: Selection, factor: int) -> dict[int, Mark]:
     """What is present in a frame, by object."""
-    positions, raw = (in_picture(points[row], selection) * factor for points in (tracks.positions, tracks.raw))
+    positions, raw = (in_picture(points[row], selection) * factor for points in (tracks.positions, tracks.z))
     bounds = tracks.bound_px[row] * selection.scale * factor
     return {
         each: Mark(
@@ -138,7 +138,7 @@ def _draw_trails(pen: ImageDraw.ImageDraw, trail: list[dict[int, Mark]], unit: f
 def _draw_bound(pen: ImageDraw.ImageDraw, mark: Mark, unit: float) -> None:
     for grown, width, fill in ((0.8, 3, mark.casing), (0.0, 1.4, (*mark.colour, 255))):
         radius = mark.bound * SUPERSAMPLE + grown * unit
-        pen.rectangle(_box(mark.raw, radius, radius), outline=fill, width=round(width * unit))
+        pen.rectangle(_box(mark.z, radius, radius), outline=fill, width=round(width * unit))
 
 
 def _draw_cross(pen: ImageDraw.ImageDraw, mark: Mark, unit: float) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate
 from withinpx.errors import InputError
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import colour_of
 from withinpx.tracking.page_style import STYLE
 from withinpx.tracking.strip_chart import Course, State, strip_chart
@@ -85,7 +85,7 @@ def write_page(path: Path, certificate: Certificate, pictures: PagePictures) -> 
     if pictures.tracks.present.shape != shape or pictures.reasons.shape != shape:
         raise InputError(f"The tracks have {pictures.tracks.objects} objects, the certificate {shape[1]}.")
     page = _page(certificate, pictures)
-    write_atomically(folder_for(path.parent) / path.name, page.encode())
+    write_atomically(writable_folder(path.parent) / path.name, page.encode())
     return path
 
 
@@ -112,7 +112,7 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
 
 def _refusal(each: ObjectCertificate) -> str:
     check = next(check for check in each.checks if not check.met)
-    return f"Object {each.object} is refused because {BECAUSE.get(check.name, check.name)}: {check.says}."
+    return f"Object {each.object} is refused because {BECAUSE.get(check.name, check.name)}: {check.message}."
 
 
 def _page(certificate: Certificate, pictures: PagePictures) -> str:
@@ -229,7 +229,7 @@ def _check_row(check: Check) -> str:
     title = CHECKS.get(check.name, check.name)
     return (
         f'<tr><td class="mark {kind}">{word}</td><td class="number"><b>{_value(check)}</b></td>'
-        f"<td>{escape(title)}<small>{escape(check.name)}: {escape(check.says)}</small></td></tr>"
+        f"<td>{escape(title)}<small>{escape(check.name)}: {escape(check.message)}</small></td></tr>"
     )
 
 

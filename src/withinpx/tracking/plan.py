@@ -3,14 +3,13 @@
 import math
 from dataclasses import dataclass, replace
 
-from withinpx.certificate.assumptions import GATE_PX
 from withinpx.data.selection import Selection
+from withinpx.discovery.inspection import Inspection
 from withinpx.errors import InputError
-from withinpx.inspection.inspection import Inspection
 from withinpx.model.autoencoder import NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.theory import CompactSupport, SizeRange
-from withinpx.theory.bound import theorem
+from withinpx.theory.bound import GATE_PX, theorem
 from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
@@ -37,7 +36,7 @@ class Plan:
     """The network, and why."""
 
     network: NetworkConfig
-    movers: int  # that are followed, the most prominent ones; the other heatmaps are spare
+    followed: int  # that are followed, the most prominent ones; the other heatmaps are spare
     bound: float  # what the theorem says of the sizes seen, px of the recording; what holds is measured after training
     why: str
     warnings: tuple[str, ...] = ()
@@ -56,11 +55,11 @@ def scaled(selection: Selection, by: float) -> Selection:
 
 def make_plan(inspection: Inspection, wishes: Wishes, scale: float) -> Plan:
     """The network for what was seen, at pictures of ``scale`` of the recording."""
-    seen = len(inspection.movers)
+    seen = len(inspection.objects)
     objects = seen if wishes.objects is None else wishes.objects
     if objects < 1:
         raise InputError(f"The number of objects is {objects}: give one at least, or auto.")
-    followed = inspection.movers[:objects]
+    followed = inspection.objects[:objects]
     sizes = SizeRange(min(each.sizes[0] for each in followed), max(each.sizes[1] for each in followed) + SPARE)
     if odd_at_least(sizes.largest) > LARGEST_RECEPTIVE_FIELD:
         sizes = SizeRange(min(sizes.smallest, LARGEST_RECEPTIVE_FIELD), LARGEST_RECEPTIVE_FIELD)
@@ -102,17 +101,17 @@ def odd_below(length: int) -> int:
 def _mode(inspection: Inspection, wishes: Wishes, objects: int) -> BackgroundMode:
     if wishes.background in ("layered", "perspective"):
         return BackgroundMode(wishes.background)
-    growing = max(mover.sizes[1] / mover.sizes[0] for mover in inspection.movers[:objects])
+    growing = max(mover.sizes[1] / mover.sizes[0] for mover in inspection.objects[:objects])
     fixed = wishes.background == "auto" and not inspection.camera_moves
     return BackgroundMode.PERSPECTIVE if fixed and growing > PERSPECTIVE else BackgroundMode.LAYERED
 
 
 def _warnings(inspection: Inspection, objects: int) -> list[str]:
-    seen = len(inspection.movers)
+    seen = len(inspection.objects)
     said = [f"movers {i} and {j} look alike: they may be mixed up" for i, j in inspection.alike]
     if seen > objects:
         said.append(f"{seen} things move and {objects} are followed (--objects): the others are left out")
-    for each in inspection.staying:
+    for each in inspection.stationary:
         x, y = each.blobs[0].centre
         said.append(f"something changes at ({x:.0f}, {y:.0f}) but never leaves its place: it is no object")
     return said

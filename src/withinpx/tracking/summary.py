@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.files import folder_for, write_atomically
+from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import colour_of
 from withinpx.tracking.tracks import Tracks, bound_text
 
@@ -63,7 +63,7 @@ def draw_summary(
         _draw_thumbnails(lower, tracks, drawn_objects)
         drawing = BytesIO()
         figure.savefig(drawing, format="png")
-    write_atomically(folder_for(path.parent) / path.name, drawing.getvalue())
+    write_atomically(writable_folder(path.parent) / path.name, drawing.getvalue())
     return path
 
 
@@ -90,12 +90,12 @@ def _height_of_picture(background: Pixels) -> float:
 def _draw_ways(axes: Axes, background: Pixels, tracks: Tracks, selection: Selection) -> None:
     """The background, in the recording's own pixels, and where each object went."""
     height, width = background.shape[:2]
-    (left, top), (right, bottom) = selection.in_recording(np.array([[0.0, 0.0], [width, height]]))
+    (left, top), (right, bottom) = selection.to_recording(np.array([[0.0, 0.0], [width, height]]))
     axes.imshow(_colour(background), extent=(left, right, bottom, top), interpolation="nearest", alpha=0.75)
     for each in range(tracks.objects):
         x, y = tracks.positions[:, each].T
         for chosen, line in _lines(tracks, each):
-            if not tracks.is_a_set:
+            if not tracks.unordered:
                 axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), color="white", lw=3.0, alpha=0.7)
             axes.plot(*(np.where(chosen, value, np.nan) for value in (x, y)), line, color=colour_of(each), lw=1.6, ms=4)
         here = np.flatnonzero(tracks.present[:, each])
@@ -123,7 +123,7 @@ def _lines(tracks: Tracks, each: int) -> list[tuple[NDArray[np.bool_], str]]:
     present = tracks.present[:, each]
     certified = present & tracks.certified[:, each]
     refused = present & ~certified
-    if tracks.is_a_set:
+    if tracks.unordered:
         return [(certified, "."), (refused, "x")]
     beside = np.zeros_like(refused)
     beside[1:] |= refused[:-1]
@@ -136,8 +136,8 @@ def _draw_over_time(axes: Axes, tracks: Tracks, axis: int) -> None:
     for each in range(tracks.objects):
         colour, place = colour_of(each), tracks.positions[:, each, axis]
         chosen = tracks.present[:, each] & tracks.certified[:, each] & np.isfinite(tracks.bound_px[:, each])
-        z, bound = tracks.raw[:, each, axis], tracks.bound_px[:, each]
-        if tracks.is_a_set:
+        z, bound = tracks.z[:, each, axis], tracks.bound_px[:, each]
+        if tracks.unordered:
             axes.errorbar(
                 tracks.times_s[chosen], z[chosen], bound[chosen], fmt="none", ecolor=colour, alpha=0.2, lw=1.5
             )
@@ -149,12 +149,12 @@ def _draw_over_time(axes: Axes, tracks: Tracks, axis: int) -> None:
     axes.margins(x=0.01)
     if axis == 1:
         axes.invert_yaxis()  # as in the picture
-        axes.set_xlabel("picture" if tracks.is_a_set else "time (s)")
+        axes.set_xlabel("picture" if tracks.unordered else "time (s)")
 
 
 def _add_legend(axes: Axes, tracks: Tracks) -> None:
     looks: list[dict[str, Any]] = [{"lw": 1.3}, {"lw": 1.3, "ls": ":"}]
-    if tracks.is_a_set:
+    if tracks.unordered:
         looks = [{"lw": 0, "marker": "."}, {"lw": 0, "marker": "x", "ms": 4}]
     handles: list[Any] = [
         Line2D([], [], color="0.3", label="position", **looks[0]),

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from withinpx.certificate.recorded import Recorded
 from withinpx.data.reading import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.discovery.background import ByteImages, to_uint8
+from withinpx.discovery.inspection import MOST_FRAMES, inspect
 from withinpx.errors import BrokenTrainingError
 from withinpx.files import check_is_new, write_atomically
-from withinpx.inspection.backdrop import Levels, levels_of
-from withinpx.inspection.inspection import MOST_FRAMES, inspect
 from withinpx.tracking.attempt import ATTEMPTS, Attempt, Job, attempt, folder_of, thumbnails
-from withinpx.tracking.body import Recorded
 from withinpx.tracking.detect import TRACKS, EachChunk, chunks, detect
 from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
 from withinpx.tracking.page import PagePictures, write_page
@@ -105,12 +105,12 @@ def look(path: Path, asked: TrackSettings, say: Say) -> Job:
     if scale < 1:
         low, high = inspection.sizes
         say(f"movers of {low:.0f} to {high:.0f} px are worked on at {scale:g} of their size")
-        recorded = Recorded(clip.frames, inspection.backdrop.pictures, 1 / scale)
+        recorded = Recorded(clip.frames, inspection.background.images, 1 / scale)
         selection = scaled(selection, scale)
         smaller = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
         inspection = smaller.with_movers_of(inspection, scale)
     plan = make_plan(inspection, asked.wishes, selection.scale)
-    say(f"{len(inspection.movers)} thing(s) move. {plan.why}")
+    say(f"{len(inspection.objects)} thing(s) move. {plan.why}")
     for warning in plan.warnings:
         say(f"warning: {warning}")
     return Job(inspection, plan, selection, recording, str(path), recorded)
@@ -144,11 +144,11 @@ def finished_before(path: Path, out: Path, each_chunk: EachChunk | None) -> Trac
     return Tracked(detector, read_tracks(out / TRACKS, *detector.recording), out)
 
 
-def _background(job: Job) -> tuple[Levels, Selection]:
+def _background(job: Job) -> tuple[ByteImages, Selection]:
     """What lies behind the movers, as sharp as it was seen, and the part of the recording that it is."""
     if job.recorded is None:
-        return levels_of(job.inspection.backdrop.pictures[0]), job.selection
-    return levels_of(job.recorded.behind[0]), scaled(job.selection, job.recorded.zoom)
+        return to_uint8(job.inspection.background.images[0]), job.selection
+    return to_uint8(job.recorded.behind[0]), scaled(job.selection, job.recorded.zoom)
 
 
 def _verdict(tried: Attempt) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
-from withinpx.files import folder_for, naming, written_beside
+from withinpx.files import atomic_file, naming_file, writable_folder
 
 COLUMNS = (
     *("frame", "time_s", "object", "x", "y", "z_x", "z_y", "width", "height"),
@@ -32,7 +32,7 @@ class Tracks:
     frames: NDArray[np.int64]  # (f,), number of each frame in the recording's decoded order
     times_s: NDArray[np.float64]  # (f,)
     positions: NDArray[np.float64]  # (f, n, 2), calibrated (x, y)
-    raw: NDArray[np.float64]  # (f, n, 2), z
+    z: NDArray[np.float64]  # (f, n, 2), z
     sizes: NDArray[np.float64]  # (f, n, 2), width and height of the object's box
     bound_px: NDArray[np.float64]  # (f, n)
     residual_px: NDArray[np.float64]  # (f, n), nan where not present
@@ -49,13 +49,13 @@ class Tracks:
             raise InputError("The frames of the tracks are not in the order of the recording.")
         if self.width < 1 or self.height < 1:
             raise InputError(f"The tracks' picture of {self.width}x{self.height} px has no pixel.")
-        known = np.isfinite(np.concatenate([self.positions, self.raw, self.sizes], axis=-1)).all(axis=-1)
+        known = np.isfinite(np.concatenate([self.positions, self.z, self.sizes], axis=-1)).all(axis=-1)
         for row, each in np.argwhere(self.present & ~known):
             raise InputError(f"Object {each} is present in frame {self.frames[row]} but has no position or size there.")
 
     def _check_shapes(self) -> None:
         flat = (len(self.frames), self.objects)
-        expected = {"times_s": flat[:1], "positions": (*flat, 2), "raw": (*flat, 2), "sizes": (*flat, 2)}
+        expected = {"times_s": flat[:1], "positions": (*flat, 2), "z": (*flat, 2), "sizes": (*flat, 2)}
         expected |= dict.fromkeys(("bound_px", "residual_px", "present", "certified"), flat)
         for name, shape in expected.items():
             found = getattr(self, name).shape
@@ -71,7 +71,7 @@ class Tracks:
         return int(self.present.shape[1])
 
     @property
-    def is_a_set(self) -> bool:
+    def unordered(self) -> bool:
         """Do the objects leap from frame to frame, as in pictures in no order?"""
         steps = np.abs(np.diff(self.positions, axis=0)).max(axis=-1)
         known = self.present[1:] & self.present[:-1]
@@ -108,14 +108,14 @@ class TracksWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = folder_for(path.parent) / path.name
+        self._path = writable_folder(path.parent) / path.name
         self._stack = ExitStack()
         self._objects: int | None = None
         self._last_frame = -1
 
     def __enter__(self) -> Self:
-        with naming(self._path):
-            beside = self._stack.enter_context(written_beside(self._path))
+        with naming_file(self._path):
+            beside = self._stack.enter_context(atomic_file(self._path))
             file = self._stack.enter_context(beside.open("w", newline="", encoding="utf-8"))
         self._csv = csv.writer(file, lineterminator="\n")
         self._csv.writerow(COLUMNS)
@@ -130,19 +130,19 @@ class TracksWriter:
         if tracks.frames[0] <= self._last_frame:
             raise InputError(f"Frame {tracks.frames[0]} of the tracks comes after frame {self._last_frame}.")
         self._objects, self._last_frame = tracks.objects, int(tracks.frames[-1])
-        with naming(self._path):
+        with naming_file(self._path):
             self._csv.writerows(csv_rows(tracks))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with naming(self._path) if kind is None else suppress(OSError):  # what came first is told
+        with naming_file(self._path) if kind is None else suppress(OSError):  # what came first is told
             self._stack.__exit__(kind, error, trace)
 
 
 def csv_rows(tracks: Tracks) -> Iterator[list[str]]:
     """One row per frame and object. A place or a size is empty where the object is not present."""
-    places = np.concatenate([tracks.positions, tracks.raw, tracks.sizes], axis=-1)
+    places = np.concatenate([tracks.positions, tracks.z, tracks.sizes], axis=-1)
     places[~tracks.present] = np.nan
     for row, (frame, time_s) in enumerate(zip(tracks.frames.tolist(), tracks.times_s.tolist(), strict=True)):
         for each in range(tracks.objects):
@@ -172,7 +172,7 @@ def read_tracks(path: Path, width: int, height: int) -> Tracks:
             frames=columns["frame"].reshape(shape)[:, 0].astype(np.int64),
             times_s=columns["time_s"].reshape(shape)[:, 0],
             positions=_pairs(columns, "x", "y", objects),
-            raw=_pairs(columns, "z_x", "z_y", objects),
+            z=_pairs(columns, "z_x", "z_y", objects),
             sizes=_pairs(columns, "width", "height", objects),
             bound_px=columns["bound_px"].reshape(shape),
             residual_px=columns["residual_px"].reshape(shape),

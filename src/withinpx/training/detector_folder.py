@@ -11,13 +11,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from withinpx.errors import InputError
-from withinpx.files import is_bare, new_folder, read_json, write_atomically, write_json
+from withinpx.files import holds_only_partials, new_folder, read_json, write_atomically, write_json
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 
 WEIGHTS = "model.safetensors"
 DESCRIPTION = "detector.json"
-ASKED = "run.json"
+RUN_CONFIG = "run.json"
 SEAL = "sha256"  # of the description itself
 
 
@@ -28,21 +28,26 @@ def begin_run(folder: Path, asked: dict[str, Any], resume: bool) -> bool:
     """
     if not resume:
         new_folder(folder)
-    if not resume or (folder.is_dir() and is_bare(folder)):  # one that died before it wrote anything begins now
-        write_json(folder / ASKED, asked)
-    elif {**read_asked(folder), "budget_s": 0} != {**json.loads(json.dumps(asked)), "budget_s": 0}:  # more may be given
-        raise InputError(f"{folder} was started with other settings ({folder / ASKED}): resume with the same ones.")
+    if not resume or (folder.is_dir() and holds_only_partials(folder)):
+        write_json(folder / RUN_CONFIG, asked)
+    elif {**read_run_config(folder), "budget_s": 0} != {
+        **json.loads(json.dumps(asked)),
+        "budget_s": 0,
+    }:  # more may be given
+        raise InputError(
+            f"{folder} was started with other settings ({folder / RUN_CONFIG}): resume with the same ones."
+        )
     return (folder / DESCRIPTION).exists()
 
 
-def read_asked(folder: Path) -> dict[str, Any]:
+def read_run_config(folder: Path) -> dict[str, Any]:
     """What was asked of the training in this folder."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     try:
-        asked: dict[str, Any] = json.loads((folder / ASKED).read_text(encoding="utf-8"))
+        asked: dict[str, Any] = json.loads((folder / RUN_CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise InputError(f"{folder} holds no training ({ASKED} is missing or broken).") from None
+        raise InputError(f"{folder} holds no training ({RUN_CONFIG} is missing or broken).") from None
     return asked
 
 

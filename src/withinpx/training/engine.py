@@ -11,7 +11,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Field
 from withinpx.model.render import render
-from withinpx.model.sparse import gaussians_in, sparse_draw, sparse_softargmax
+from withinpx.model.sparse import gaussians_in, sparse_decoder_maps, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
 from withinpx.training.scene import Scene, half_contrast, noise_level
 
@@ -24,12 +24,12 @@ class Engine(Protocol):
 
     model: Autoencoder
     tolerance: float  # a pixel less than this off is redrawn right
-    latest: Tensor  # (b, n, 2): z of each picture as last seen; not a number before that
+    latest_z: Tensor  # (b, n, 2): z of each picture as last seen; not a number before that
 
-    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
 
-    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
 
 
@@ -38,17 +38,17 @@ class DenseEngine:
 
     def __init__(self, model: Autoencoder, images: Tensor, tolerance: float = TOLERANCE) -> None:
         self.model, self.images, self.tolerance = model, images, tolerance
-        self.latest = images.new_full((len(images), model.config.objects, 2), torch.nan)
+        self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)
 
-    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
         looks_nearby = self.model.config.background is BackgroundMode.NEARBY
         batch = self.images[chosen]
         positions, drawn = self.model(batch, self.images[nearby] if looks_nearby else None)
-        self.latest[chosen] = positions.detach()
+        self.latest_z[chosen] = positions.detach()
         return compared(drawn, batch, self.tolerance)
 
-    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
         return unlike(self.model.heatmaps(self.images[chosen]) / self.model.config.temperature, centres, width)
 
@@ -73,26 +73,26 @@ class SparseEngine:
     ) -> None:
         self.model, self.scene, self.tolerance = model, scene, tolerance
         self.present = present  # (b, n): which objects each picture shows; all, if not given
-        self.hold: tuple[Tensor, float] | None = None  # centres (b n 2) the heatmaps are held to, and how firmly
-        self.hold_width = 1.0  # px: the Gaussian that a held heatmap should look like
-        self.latest = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)
+        self.centre_loss: tuple[Tensor, float] | None = None  # centres (b n 2) the heatmaps are held to, and how firmly
+        self.centre_loss_width = 1.0  # px: the Gaussian that a held heatmap should look like
+        self.latest_z = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)
 
-    def redraw(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
+    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
         """Loss and accuracy of the reconstruction of these pictures."""
         scene = self.scene.only(chosen)
         heatmaps = scene.heatmaps(self.model)
         positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
-        self.latest[chosen] = positions.detach()
-        drawn = sparse_draw(self.model, positions, None if self.present is None else self.present[chosen])
+        self.latest_z[chosen] = positions.detach()
+        drawn = sparse_decoder_maps(self.model, positions, None if self.present is None else self.present[chosen])
         loss, accuracy = self._loss(scene, drawn), self._accuracy(scene, drawn.detach())
-        if self.hold is not None and self.hold[1] > 0:
-            centres, weight = self.hold
-            loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.hold_width)
+        if self.centre_loss is not None and self.centre_loss[1] > 0:
+            centres, weight = self.centre_loss
+            loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.centre_loss_width)
         return loss, accuracy
 
-    def redraw_at(self, chosen: Tensor, centres: Tensor) -> Tensor:
+    def decoder_loss(self, chosen: Tensor, centres: Tensor) -> Tensor:
         """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
-        drawn = sparse_draw(self.model, centres.nan_to_num(0.0), ~centres.isnan().any(dim=-1))
+        drawn = sparse_decoder_maps(self.model, centres.nan_to_num(0.0), ~centres.isnan().any(dim=-1))
         return self._loss(self.scene.only(chosen), drawn)
 
     def _accuracy(self, scene: Scene, drawn: Field) -> Tensor:
@@ -126,13 +126,13 @@ class SparseEngine:
     def _even_layer(self, drawn: Field) -> tuple[Tensor, Tensor] | None:
         """Opacity and colours (c) of what is drawn where nothing is, if that is the same everywhere."""
         base = drawn.base
-        if not (self.model.config.draws_a_layer and base.is_even):
+        if not (self.model.config.is_layered and base.is_even):
             return None
         height, width = base.values.shape[-2:]
         values = base.values[0, :, height // 2, width // 2]
         return values[:1].sigmoid(), values[1:]
 
-    def look(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
+    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
         """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy, over known centres."""
         heatmaps = self.scene.only(chosen).heatmaps(self.model)
         _, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
@@ -151,7 +151,7 @@ class SparseEngine:
         return (unlike * known).sum() / known.sum().clamp(min=1)
 
     def _picture(self, drawn: Tensor, behind: Tensor) -> Tensor:
-        return LayeredBackground.over(drawn, behind) if self.model.config.draws_a_layer else drawn
+        return LayeredBackground.over(drawn, behind) if self.model.config.is_layered else drawn
 
     def _wrong(self, drawn: Tensor, shown: Tensor) -> Tensor:
         return (~right_pixels(drawn, shown.expand_as(drawn), self.tolerance)).unsqueeze(1).to(drawn.dtype)

@@ -15,16 +15,16 @@ from torch import Tensor, nn
 from withinpx.errors import InputError, StoppedError
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import LayeredBackground
+from withinpx.training.callback import Callback
 from withinpx.training.checkpoint import load_checkpoint, save_checkpoint
+from withinpx.training.convergence import Convergence
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.discover import aimed, lost_heatmaps, moving_centres, warm_start
 from withinpx.training.engine import Engine, SparseEngine, choose_engine
-from withinpx.training.learned import Learned
 from withinpx.training.log import Log
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_picture
-from withinpx.training.step import InTurn, Step, at_once, redraw_step, stop_if_broken, stop_if_spoiled
-from withinpx.training.watcher import Watcher
+from withinpx.training.step import InTurn, Run, Step, reconstruction_step, stop_if_broken, stop_if_spoiled
+from withinpx.training.warm_start import jittered, lost_heatmaps, moving_centres, warm_start
 
 CPU = torch.device("cpu")
 NEARBY_FRAMES = 10  # how far away in time the frame may be that shows a `nearby` decoder the background
@@ -35,20 +35,16 @@ class FitSettings:
     """Where and how safely to train; none of it changes what is learned, but for rounding."""
 
     device: torch.device = CPU
-    fast: bool = False  # on CUDA: kernels by hand, wide filters in half precision (model/windowed.py)
-    together: bool = False  # seeds that share shapes at once (training/together.py)
     dense: bool = False  # compute everywhere, even where nothing changes; equal but for rounding, and slower
     folder: Path | None = None  # for the log and the checkpoints
     checkpoint_every_s: float = 20.0
-    watchers: tuple[Watcher, ...] = ()
+    callbacks: tuple[Callback, ...] = ()
     stop: Callable[[], bool] | None = None  # asked after every epoch: yes saves a checkpoint and ends the training
 
     @property
     def precision(self) -> str:
         """What filters round their factors to."""
-        if self.device.type != "cuda":
-            return "float32"
-        return "half" if self.fast else "tf32"
+        return "tf32" if self.device.type == "cuda" else "float32"
 
 
 DEFAULTS = FitSettings()
@@ -68,14 +64,14 @@ def fit(
 
     ``behind`` (c h w) is the picture without objects, if it is known; else it is taken to be the median picture.
     """
-    model, images = with_pictures(model, images, settings.device)
+    model, images = prepare_model(model, images, settings.device)
     behind = None if behind is None else behind.to(settings.device)
-    engine = fast_engine(choose_engine(model, images, settings.dense, behind), settings)
+    engine = choose_engine(model, images, settings.dense, behind)
     centres = None
     if recipe.warm_start_steps:
         if model.config.objects > 1:
             raise InputError("The warm start knows one object only: train several with recipe paper.")
-        centres = aimed(moving_centres(images, behind=behind).unsqueeze(1), recipe.aside, seed)
+        centres = jittered(moving_centres(images, behind=behind).unsqueeze(1), recipe.jitter_px, seed)
     return learn(engine, len(images), centres, recipe, seed=seed, settings=settings)
 
 
@@ -85,28 +81,28 @@ def learn(
     """The loop. ``centres`` (b n 2) is where the heatmaps should begin; not a number where that is not known."""
     model, device = engine.model, settings.device
     optimiser = adam(model, recipe, device)
-    learned = Learned(engine, count, recipe)
-    seen = {"latest": engine.latest, "before": learned.before}
+    learned = Convergence(engine, count, recipe)
+    seen = {"latest": engine.latest_z, "before": learned.before}
     done = load_checkpoint(settings.folder, model, optimiser, seen) if settings.folder else 0
     log = Log(settings.folder, done)
-    step = redraw_step(engine, optimiser)
-    for watcher in settings.watchers:
-        watcher.begins(engine, seed)
+    step = reconstruction_step(engine, optimiser)
+    for callback in settings.callbacks:
+        callback.on_start(engine, seed)
     if centres is not None and not done:
-        look_there(engine, centres, recipe, steps=recipe.warm_start_steps, seed=seed, watchers=settings.watchers)
+        run_warm_start(engine, centres, recipe, steps=recipe.warm_start_steps, seed=seed, callbacks=settings.callbacks)
     saved = time.monotonic()
 
     model.train()
     for number in range(done + 1, recipe.epochs + 1):
         set_learning_rate(optimiser, recipe, number)
         if isinstance(engine, SparseEngine) and centres is not None:
-            engine.hold = (centres, recipe.hold * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
+            engine.centre_loss = (centres, recipe.centre_loss_weight * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
         loss, accuracy = _one_epoch(step, batches(count, recipe.batch_size, seed, number, device), number)
         epoch = log.add(number, loss, accuracy)
-        for watcher in settings.watchers:
-            watcher.epoch(epoch, recipe)
-        if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_checks]:
-            restart_the_lost(engine, centres, recipe, seed, settings.watchers)
+        for callback in settings.callbacks:
+            callback.on_epoch(epoch, recipe)
+        if centres is not None and number in [round(share * recipe.epochs) for share in recipe.restart_at]:
+            restart_lost(engine, centres, recipe, seed, settings.callbacks)
         stopping = settings.stop is not None and settings.stop()
         over = number == recipe.epochs or learned.is_over(log.epochs)
         if stopping or over or time.monotonic() - saved > settings.checkpoint_every_s:
@@ -118,7 +114,7 @@ def learn(
             raise StoppedError(f"Training was stopped after epoch {number}.")
         if over:
             break
-    settle_batch_norm([engine], count, recipe.batch_size, device)
+    recompute_batch_norm([engine], count, recipe.batch_size, device)
     return model.eval()
 
 
@@ -136,16 +132,7 @@ def _one_epoch(step: Step, order: Iterable[Tensor], number: int) -> tuple[float,
     return mean_loss, torch.stack(accuracies).mean().item()
 
 
-def fast_engine(engine: Engine, settings: FitSettings) -> Engine:
-    """The engine for a GPU, if it is asked for and there is one."""
-    if not settings.fast or settings.device.type != "cuda":
-        return engine
-    from withinpx.training.gpu import for_gpu  # noqa: PLC0415  (triton comes with torch for CUDA only)
-
-    return for_gpu(engine)
-
-
-def placed(model: Autoencoder, device: torch.device) -> Autoencoder:
+def to_device(model: Autoencoder, device: torch.device) -> Autoencoder:
     """The network on the device, in the format that is fastest there."""
     model = model.to(device)
     if device.type == "cuda":  # on a CPU, batch-norm's statistics are off by some 1e-3 in this format (torch 2.13)
@@ -153,9 +140,9 @@ def placed(model: Autoencoder, device: torch.device) -> Autoencoder:
     return model
 
 
-def with_pictures(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Autoencoder, Tensor]:
+def prepare_model(model: Autoencoder, images: Tensor, device: torch.device) -> tuple[Autoencoder, Tensor]:
     """The network and the pictures on the device; a layered network is told the background."""
-    model, images = placed(model, device), images.to(device)
+    model, images = to_device(model, device), images.to(device)
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(median_picture(images))
     return model, images
@@ -166,32 +153,32 @@ def adam(model: Autoencoder, recipe: Recipe, device: torch.device) -> torch.opti
     on_cuda, rate = device.type == "cuda", recipe.learning_rate
     code = list(model.background.parameters())
     filters = [*model.encoder.parameters(), *model.decoder.parameters()]
-    groups: list[dict[str, Any]] = [{"params": filters}, {"params": code, "lr": rate * recipe.code_rate}]
+    groups: list[dict[str, Any]] = [{"params": filters}, {"params": code, "lr": rate * recipe.encoding_rate}]
     return torch.optim.Adam([each for each in groups if each["params"]], lr=rate, fused=on_cuda, capturable=on_cuda)
 
 
-def look_there(
-    engine: Engine, centres: Tensor, recipe: Recipe, *, steps: int, seed: int, watchers: tuple[Watcher, ...]
+def run_warm_start(
+    engine: Engine, centres: Tensor, recipe: Recipe, *, steps: int, seed: int, callbacks: tuple[Callback, ...]
 ) -> None:
     """The warm start."""
     for number in warm_start(engine, centres, steps, seed, recipe.batch_size):
-        for watcher in watchers:
-            watcher.warm_start(number, recipe)
+        for callback in callbacks:
+            callback.on_warm_start_step(number, recipe)
 
 
-def restart_the_lost(engine: Engine, centres: Tensor, recipe: Recipe, seed: int, watchers: tuple[Watcher, ...]) -> None:
+def restart_lost(engine: Engine, centres: Tensor, recipe: Recipe, seed: int, callbacks: tuple[Callback, ...]) -> None:
     """Heatmaps that sit still or follow another's object are sent back to their own; the others stay where they are."""
     if not isinstance(engine, SparseEngine):
         return
-    lost = lost_heatmaps(engine.latest, centres)
+    lost = lost_heatmaps(engine.latest_z, centres)
     if lost.any():
-        targets = torch.where(lost[None, :, None], centres, engine.latest)
-        look_there(engine, targets, recipe, steps=recipe.warm_start_steps // 2, seed=seed + 1, watchers=watchers)
+        targets = torch.where(lost[None, :, None], centres, engine.latest_z)
+        run_warm_start(engine, targets, recipe, steps=recipe.warm_start_steps // 2, seed=seed + 1, callbacks=callbacks)
 
 
 def set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:
     """The epoch's learning rate, if the recipe has it fade: up in a tenth of the epochs, then down along a cosine."""
-    if recipe.fading:
+    if recipe.cosine_schedule:
         done = epoch / recipe.epochs
         rate = recipe.learning_rate * min(10 * done, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
         for group in optimiser.param_groups:
@@ -217,8 +204,12 @@ def batches(
 
 
 @torch.no_grad()
-def settle_batch_norm(
-    engines: Sequence[Engine], count: int, batch_size: int, device: torch.device = CPU, *, recorded: bool = False
+def recompute_batch_norm(
+    engines: Sequence[Engine],
+    count: int,
+    batch_size: int,
+    device: torch.device = CPU,
+    run: Callable[[Sequence[Step]], Run] = InTurn,
 ) -> None:
     """Measure batch-norm's statistics once more, over all pictures, with the final weights, and stop training.
 
@@ -232,7 +223,7 @@ def settle_batch_norm(
     for engine in engines:
         engine.model.train()
     looks = [partial(_look_only, engine) for engine in engines]
-    look = at_once(looks, device) if recorded else InTurn(looks)
+    look = run(looks)
     for batch in batches(count, batch_size, 0, 0, device):
         look(batch.expand(len(engines), -1, -1))
     for norm, momentum in zip(norms, momenta, strict=True):
@@ -242,4 +233,4 @@ def settle_batch_norm(
 
 
 def _look_only(engine: Engine, batch: Tensor) -> tuple[Tensor, Tensor]:
-    return engine.redraw(*batch)
+    return engine.reconstruct(*batch)

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from withinpx.errors import InputError
+from withinpx.training.callback import Callback
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import Recipe
-from withinpx.training.watcher import Watcher
 
 
-class ProgressBar(Watcher):
+class ProgressBar(Callback):
     """Live bars on standard error, so that what a command prints can be piped."""
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class ProgressBar(Watcher):
         if self._tasks:
             self._bars.stop()
 
-    def warm_start(self, step: int, recipe: Recipe) -> None:
+    def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
         """One more step of the warm start is done."""
         self._show("warm start", step, recipe.warm_start_steps, "")
 
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         """One more epoch is done."""
         numbers = f"loss {epoch.loss:.1e} accuracy {epoch.reconstruction_accuracy:.2%}"
         self._show("training", epoch.epoch, recipe.epochs, numbers)
@@ -83,7 +83,7 @@ class Counter:
         self._bars.update(self._task, completed=done)
 
 
-class TensorBoard(Watcher):
+class TensorBoard(Callback):
     """The same numbers for TensorBoard (extra ``tensorboard``)."""
 
     def __init__(self, folder: Path) -> None:
@@ -95,7 +95,7 @@ class TensorBoard(Watcher):
         self._folder = str(folder)
         self._writer: Any = None  # until the first epoch: the folder is the training's to make
 
-    def epoch(self, epoch: Epoch, recipe: Recipe) -> None:
+    def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         """One more epoch is done."""
         self._writer = self._writer or self._make_writer(self._folder)
         self._writer.add_scalar("loss", epoch.loss, epoch.epoch)

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Base, Field, Patch, masked
-from withinpx.model.movers import movers_only, nothing_seen
-from withinpx.model.sparse import first_reach, sparse_cnn
-from withinpx.model.windows import Windows, boxes_of_change, cut, cut_pictures, windows_of
+from withinpx.model.foreground import empty_foreground, foreground_only
+from withinpx.model.sparse import first_layer_reach, sparse_cnn
+from withinpx.model.windows import Windows, changed_boxes, crop_images, cut, group_windows
 
 NOISE_SAMPLE = 1_000_000  # pixels that the noise is measured on
 Picture = Callable[[Tensor, Tensor], Tensor]  # the decoder's maps, what lies behind -> pictures
@@ -88,28 +88,28 @@ class Scene:
         return cls._of(images, changed, background, model, seen=images, blank=Base.whole(background))
 
     @classmethod
-    def of_movers(
+    def of_foreground(
         cls,
         images: Float[Tensor, "b c h w"],
         changed: Bool[Tensor, "b h w"],
         backgrounds: Float[Tensor, "p c h w"],
         model: Autoencoder,
     ) -> "Scene":
-        """The backgrounds are known, and the encoder sees what differs from them alone (``movers_only``)."""
-        seen = movers_only(images, changed)
+        """The backgrounds are known, and the encoder sees what differs from them alone (``foreground_only``)."""
+        seen = foreground_only(images, changed)
         images = torch.where(changed.unsqueeze(1), images, backgrounds)
-        return cls._of(images, changed, backgrounds, model, seen=seen, blank=nothing_seen(model, images))
+        return cls._of(images, changed, backgrounds, model, seen=seen, blank=empty_foreground(model, images))
 
     @classmethod
     def _of(
         cls, images: Tensor, changed: Tensor, backgrounds: Tensor, model: Autoencoder, *, seen: Tensor, blank: Base
     ) -> "Scene":
         reach = model.config.encoder_rf // 2
-        all_windows = windows_of([boxes_of_change(each) for each in changed], 2 * reach, images.device)
+        all_windows = group_windows([changed_boxes(each) for each in changed], 2 * reach, images.device)
         touched = sum(len(each) * (each.height + 2 * reach) * (each.width + 2 * reach) for each in all_windows)
-        around = first_reach(model.encoder)
+        around = first_layer_reach(model.encoder)
         changes = [
-            Change(each, cut_pictures(images, each), cut_pictures(seen, each.grown(around))) for each in all_windows
+            Change(each, crop_images(images, each), crop_images(seen, each.grown(around))) for each in all_windows
         ]
         order = torch.arange(len(images), device=images.device)
         one_each = len(changes) == 1 and torch.equal(changes[0].windows.picture, order)
@@ -140,7 +140,7 @@ class Scene:
 
     def heatmaps(self, model: Autoencoder) -> Field:
         """The encoder over all pictures. What looks the same in all of them is looked at once: it is equivariant."""
-        reach = first_reach(model.encoder)
+        reach = first_layer_reach(model.encoder)
         if not self.alike:
             patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
             return sparse_cnn(model.encoder, Field(len(self), self.blank, patches))
@@ -177,7 +177,7 @@ class Scene:
         return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else self._cut(self.backgrounds, windows)
 
     def _cut(self, pictures: Tensor, windows: Windows) -> Tensor:
-        return cut_pictures(pictures, windows.in_pictures(self.which[windows.picture]))
+        return crop_images(pictures, windows.in_pictures(self.which[windows.picture]))
 
 
 def _alike(change: Change, blank: Base, distance: int) -> bool:
