@@ -17,7 +17,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from withinpx.data.reading import read_clip
+from withinpx.data.recording import read_clip
 from withinpx.data.scenes import demo_clip_path
 from withinpx.experiments.demo import run_demo
 from withinpx.tracking.detect import detect

@@ -26,7 +26,7 @@ import tyro
 from blobs import PIXEL_CENTRE, baselines, nearest
 from withinpx import InputError, __version__
 from withinpx.data.clip import Clip
-from withinpx.data.reading import read_clip
+from withinpx.data.recording import read_clip
 from withinpx.data.selection import EVERYTHING
 from withinpx.experiments.truth import NEAR_PX, Array, TrueObject, at_frames, is_outside, matched, read_objects
 from withinpx.files import writable_folder, write_atomically

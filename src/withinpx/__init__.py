@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from withinpx.certificate.calibration import measured_shift
     from withinpx.data.clip import Clip
     from withinpx.data.images import read_images
-    from withinpx.data.reading import read_clip
+    from withinpx.data.recording import read_clip
     from withinpx.data.squares import Squares
     from withinpx.discovery.inspection import inspect
     from withinpx.model import Autoencoder, BackgroundMode, NetworkConfig
@@ -61,7 +61,7 @@ _ROOMS = {
     "Clip": "withinpx.data.clip",
     "read_images": "withinpx.data.images",
     "Squares": "withinpx.data.squares",
-    "read_clip": "withinpx.data.reading",
+    "read_clip": "withinpx.data.recording",
     "inspect": "withinpx.discovery.inspection",
     "detect": "withinpx.tracking.detect",
     "Detector": "withinpx.tracking.detector",

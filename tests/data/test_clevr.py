@@ -22,7 +22,7 @@ from withinpx.data.blender import FINER, Pixels, Rendered
 from withinpx.data.clevr import DATASETS, GAP, MARGIN, ClevrSet, Scene, gap, named_datasets
 from withinpx.data.clevr_folder import read_split, silhouette_boxes
 from withinpx.data.clevr_render import render_datasets
-from withinpx.data.reading import read_clip
+from withinpx.data.recording import read_clip
 from withinpx.data.solids import BEVEL, CUBE_SIDE, Camera, Floats, Pose, Shape, middle, solid_mesh, stood
 from withinpx.errors import InputError
 from withinpx.experiments.truth import read_truth

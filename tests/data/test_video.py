@@ -82,7 +82,7 @@ def test_grey_of_any_depth_is_one_colour(tmp_path: Path, form: str) -> None:
 
 
 def test_only_the_stretch_the_frames_and_the_part_asked_for(lossless: Path) -> None:
-    clip = read_video(lossless, Selection(start_s=0.08, end_s=0.4, every=3, crop=(4, 8, 20, 16), scale=0.5))
+    clip = read_video(lossless, Selection(start=0.08, end=0.4, every=3, crop=(4, 8, 20, 16), scale=0.5))
     assert clip.times_s.tolist() == pytest.approx([0.08, 0.2, 0.32])
     assert clip.frames.shape == (3, 8, 10, 3)
     assert clip.selection.to_recording(np.array([[5.0, 4.0]])).tolist() == [[14.0, 16.0]]
@@ -120,7 +120,7 @@ def test_a_picture_size_that_changes_midway_is_said(tmp_path: Path) -> None:
     with (tmp_path / "a.mjpeg").open("wb") as file:
         for width in (48, 48, 48, 64, 64):
             Image.new("RGB", (width, 32), (width, 90, 30)).save(file, format="JPEG")
-    with pytest.raises(InputError, match=r"changes its picture size .* from 48x32 to 64x32 px"):
+    with pytest.raises(InputError, match=r"changes its frame size .* from 48x32 to 64x32 px"):
         read_video(tmp_path / "a.mjpeg")
 
 
@@ -161,8 +161,8 @@ def test_each_mistake_has_its_sentence(tmp_path: Path, lossless: Path) -> None:
     with pytest.raises(InputError, match="no video stream"):
         read_video(tmp_path / "sound.wav")
     with pytest.raises(InputError, match="no frame"):
-        read_video(lossless, Selection(start_s=100))
-    with pytest.raises(InputError, match="reaches outside the picture of 48x32 px"):
+        read_video(lossless, Selection(start=100))
+    with pytest.raises(InputError, match="reaches outside the frame of 48x32 px"):
         read_video(lossless, Selection(crop=(40, 0, 20, 10)))
 
 
@@ -172,8 +172,8 @@ def test_each_mistake_has_its_sentence(tmp_path: Path, lossless: Path) -> None:
         ({"every": 0}, "cannot be kept"),
         ({"scale": 0.0}, "scale is 0"),
         ({"scale": float("nan")}, "scale is nan"),
-        ({"start_s": 2.0, "end_s": 1.0}, "not before the end"),
-        ({"crop": (0, 0, 0, 5)}, "is none"),
+        ({"start": 2.0, "end": 1.0}, "not before the end"),
+        ({"crop": (0, 0, 0, 5)}, "is empty"),
     ],
 )
 def test_selections_that_mean_nothing_are_refused(broken: dict[str, object], words: str) -> None:
@@ -182,5 +182,5 @@ def test_selections_that_mean_nothing_are_refused(broken: dict[str, object], wor
 
 
 def test_a_clip_knows_which_part_it_is() -> None:
-    clip = Clip(np.zeros((1, 4, 4, 3), np.uint8), np.zeros(1), "drawn", Selection(crop=(10, 20, 4, 4)))
+    clip = Clip(np.zeros((1, 4, 4, 3), np.uint8), np.zeros(1), "generated", Selection(crop=(10, 20, 4, 4)))
     assert clip.selection.to_recording(np.array([1.5, 2.5])).tolist() == [11.5, 22.5]

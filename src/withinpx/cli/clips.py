@@ -54,7 +54,7 @@ class InspectCommand(Part):
 
     def run(self) -> None:
         """Print what was seen."""
-        from withinpx.data.reading import sample_clip  # noqa: PLC0415
+        from withinpx.data.recording import sample_clip  # noqa: PLC0415
         from withinpx.discovery.contact_sheet import draw_sheet  # noqa: PLC0415
         from withinpx.discovery.inspection import MOST_FRAMES, inspect  # noqa: PLC0415
         from withinpx.discovery.report import inspection_json, inspection_rows  # noqa: PLC0415

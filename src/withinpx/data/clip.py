@@ -1,52 +1,91 @@
-"""A Clip: pictures in the order they were taken. Everything in this room yields one."""
+"""A Clip: frames of one recording in memory, in the order they were taken."""
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.data.selection import Selection
+from withinpx.data.selection import Frame, Selection
 from withinpx.errors import InputError
 
-MOST_PIXELS = 100_000_000  # of one picture, which is 300 MB in colour; 8K has a third
+MOST_PIXELS = 100_000_000  # per frame, 300 MB in colour; 8K has a third of that
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clip:
-    """Frames of one size from one camera."""
+    """Frames of one size from one camera.
+
+    >>> Clip(np.zeros((4, 120, 160, 3), np.uint8))
+    Clip(array: 4 frames of 160x120 px, colour)
+    """
 
     frames: NDArray[np.uint8]  # (frames, height, width, colours), colours 1 or 3
-    times_s: NDArray[np.float64]  # (frames,), when each was taken
-    source: str  # where they came from, for messages
+    times_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # (frames,), NaN without a clock
+    source: str = "array"  # for messages
     selection: Selection = field(default_factory=Selection)  # which part of the recording this is
-    lost: tuple[str, ...] = ()  # what could not be decoded, one sentence a stretch
+    lost: tuple[str, ...] = ()  # what could not be decoded, one sentence per gap
+    numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (frames,), in the recording
+    size: tuple[int, int] = (0, 0)  # width and height of the recording's frames, px
+    complete: bool = True  # does it hold every selected frame, or a sample of them?
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 4 or len(self.frames) == 0 or self.colours not in (1, 3):
-            raise InputError(f"{self.source} holds no pictures: frames are (frames, height, width, 1 or 3 colours).")
+            raise InputError(f"{self.source} holds no frames: frames are (frames, height, width, 1 or 3 colours).")
+        if not len(self.times_s):
+            object.__setattr__(self, "times_s", np.full(len(self.frames), np.nan))
+        if not len(self.numbers):
+            object.__setattr__(self, "numbers", np.arange(len(self.frames)))
+        if self.size == (0, 0):
+            object.__setattr__(self, "size", (self.width, self.height))
         if len(self.times_s) != len(self.frames):
             raise InputError(f"{self.source} has {len(self.frames)} frames but {len(self.times_s)} times.")
 
     def __len__(self) -> int:
         return len(self.frames)
 
+    def __repr__(self) -> str:
+        colours = "grey" if self.colours == 1 else "colour"
+        return f"Clip({self.source}: {len(self)} frames of {self.width}x{self.height} px, {colours})"
+
     @property
     def height(self) -> int:
-        """Px."""
         return int(self.frames.shape[1])
 
     @property
     def width(self) -> int:
-        """Px."""
         return int(self.frames.shape[2])
 
     @property
     def colours(self) -> int:
-        """1 for grey, 3 for colour."""
         return int(self.frames.shape[3])
 
-    @cached_property
-    def images(self) -> NDArray[np.float32]:
-        """What a network sees: (frames, colours, height, width), from 0 to 1."""
-        return np.ascontiguousarray(self.frames.transpose(0, 3, 1, 2)).astype(np.float32) / np.float32(255)
+    @classmethod
+    def of(
+        cls, frames: list[Frame], source: str, selection: Selection, lost: list[str], *, complete: bool = True
+    ) -> "Clip":
+        """The decoded frames of a recording."""
+        if not frames:
+            raise InputError(f"{source} has no frame that can be decoded in the selected part.")
+        return cls(
+            np.stack([frame.pixels for frame in frames]),
+            np.array([frame.time_s for frame in frames]),
+            source,
+            selection.selection,
+            tuple(lost),
+            np.array([frame.number for frame in frames]),
+            frames[0].size,
+            complete,
+        )
+
+    def scaled(self, by: float) -> "Clip":
+        """The same frames at another size."""
+        if by == 1:
+            return self
+        resize = Selection(scale=by)
+        frames = np.stack([resize.apply(frame) for frame in self.frames])
+        return replace(self, frames=frames, selection=replace(self.selection, scale=self.selection.scale * by))
+
+    def stream(self) -> Iterator[Frame]:
+        for pixels, time_s, number in zip(self.frames, self.times_s.tolist(), self.numbers.tolist(), strict=True):
+            yield Frame(pixels, time_s, number, self.size)

@@ -15,43 +15,42 @@ from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp"})
-
-FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")  # no other decoder is let near a file
-SERIES = ("PNG", "TIFF", "WEBP")  # may hold several pictures; those of a JPEG are previews of the first
+FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")  # Pillow may use no other decoder
+MULTI_FRAME = ("PNG", "TIFF", "WEBP")  # may hold several images; the others in a JPEG are previews
 GREY = ("1", "L", "LA")
-DEEP = ("I", "F")  # more than eight bits, grey
+DEEP = ("I", "F")  # grey with more than eight bits
 
 
-def read_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Clip:
-    """All images of a folder; frame_2 comes before frame_10. Without a clock, one every 1 / ``frame_rate`` seconds."""
-    frames = list(stream_images(folder, frame_rate, selection))
-    if not frames:
-        raise InputError(f"{folder} has no image in the stretch asked for.")
-    times = np.array([frame.time_s for frame in frames])
-    return Clip(np.stack([frame.pixels for frame in frames]), times, str(folder), selection)
+def read_images(folder: Path, frame_rate: float | None = None, selection: Selection = EVERYTHING) -> Clip:
+    """All images of a folder, frame_2 before frame_10. Their times are unknown unless a frame rate is given."""
+    return Clip.of(list(stream_images(folder, selection, frame_rate)), str(folder), selection, [])
 
 
-def stream_images(folder: Path, frame_rate: float = 1.0, selection: Selection = EVERYTHING) -> Iterator[Frame]:
-    """The wanted images one after the other, all in colour if one of them is."""
+def stream_images(folder: Path, selection: Selection = EVERYTHING, frame_rate: float | None = None) -> Iterator[Frame]:
+    """The selected images one by one, all in colour if one of them is.
+
+    Start and end of the selection count one image per second where no frame rate is given.
+    """
     paths = image_paths(folder)
     coloured = any(_is_coloured(path) for path in paths)
     size: tuple[int, ...] | None = None
-    place = 0
+    selected = 0
     for number, path in enumerate(paths):
-        time_s = number / frame_rate
+        time_s = number / (frame_rate or 1.0)
         pixels = read_image(path)
         if size is not None and pixels.shape[:2] != size:
             raise InputError(
-                f"{path.name} is {_words(pixels.shape)} and {paths[0].name} is {_words(size)}: "
+                f"{path.name} is {_size_text(pixels.shape)} and {paths[0].name} is {_size_text(size)}: "
                 f"the images of {folder} must all be of one size."
             )
         size = pixels.shape[:2]
         if selection.is_before(time_s) or selection.is_after(time_s):
             continue
-        if selection.keeps(place):
+        if selected % selection.every == 0:
             pixels = np.repeat(pixels, 3, axis=2) if coloured and pixels.shape[2] == 1 else pixels
-            yield Frame(selection.of(pixels), time_s, number, (size[1], size[0]))
-        place += 1
+            clock = time_s if frame_rate else np.nan
+            yield Frame(selection.apply(pixels), clock, number, (size[1], size[0]))
+        selected += 1
 
 
 def image_paths(folder: Path) -> list[Path]:
@@ -67,11 +66,11 @@ def image_paths(folder: Path) -> list[Path]:
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
-    """One image file (height, width, 1 or 3 colours), upright."""
-    with _opened(path) as picture:
-        if picture.format in SERIES and getattr(picture, "n_frames", 1) > 1:
-            raise InputError(f"{path} holds several pictures: save each as a file of its own.")
-        upright = ImageOps.exif_transpose(picture)
+    """One image file (height, width, 1 or 3 colours), rotated as its EXIF orientation says."""
+    with _opened(path) as image:
+        if image.format in MULTI_FRAME and getattr(image, "n_frames", 1) > 1:
+            raise InputError(f"{path} holds several images: save each as a file of its own.")
+        upright = ImageOps.exif_transpose(image)
         if upright.mode.startswith(DEEP):
             return _eight_bits(np.asarray(upright, dtype=np.float64), 1 if upright.mode == "F" else 65535, path)
         pixels = np.asarray(upright.convert("L" if upright.mode in GREY else "RGB"))
@@ -80,26 +79,26 @@ def read_image(path: Path) -> NDArray[np.uint8]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Image.Image]:
-    """The file with its header read. Whatever its decoder raises, here or later, becomes a sentence."""
+    """The image with its header read. Any error of its decoder, here or later, becomes an InputError."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a size that is too large is refused here
-            picture = Image.open(path, formats=FORMATS)
-        with picture:
-            if picture.width * picture.height > MOST_PIXELS:
-                raise InputError(f"{path} is {_words(picture.size[::-1])}, too large to be read: scale it down.")
-            yield picture
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked below
+            image = Image.open(path, formats=FORMATS)
+        with image:
+            if image.width * image.height > MOST_PIXELS:
+                raise InputError(f"{path} is {_size_text(image.size[::-1])}, too large to be read: scale it down.")
+            yield image
     except InputError:
         raise
-    except Exception as error:  # decoders raise all kinds
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read as an image ({why}): remove or replace it.") from None
+    except Exception as error:  # decoders raise errors of many types
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read as an image ({reason}): remove or replace it.") from None
 
 
 def _eight_bits(pixels: NDArray[np.float64], full_scale: int, path: Path) -> NDArray[np.uint8]:
-    """Sixteen-bit and floating-point greys, by their format's own full scale."""
+    """Convert 16-bit and floating-point grey values by the full scale of their format."""
     if not np.isfinite(pixels).all():
-        raise InputError(f"{path} holds pixels that are no numbers: remove or replace it.")
+        raise InputError(f"{path} holds pixels that are not finite: remove or replace it.")
     low, high = pixels.min(), pixels.max()
     if low < 0 or high > full_scale:
         raise InputError(f"{path} holds values from {low:g} to {high:g}: scale them to lie from 0 to {full_scale}.")
@@ -111,14 +110,14 @@ def _natural_order(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _words(size: tuple[int, ...]) -> str:
+def _size_text(size: tuple[int, ...]) -> str:
     return f"{size[1]}x{size[0]} px"
 
 
 def _is_coloured(path: Path) -> bool:
-    """By its header alone; what cannot be read is complained of when its turn comes."""
+    """Judged by the header; a file that cannot be read is reported when it is decoded."""
     try:
-        with _opened(path) as picture:
-            return picture.mode not in GREY and not picture.mode.startswith(DEEP)
+        with _opened(path) as image:
+            return image.mode not in GREY and not image.mode.startswith(DEEP)
     except InputError:
         return False

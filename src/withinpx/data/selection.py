@@ -1,4 +1,4 @@
-"""Which part of a recording is wanted: a stretch of time, every n-th frame, a crop, a scale."""
+"""Which part of a recording to use: a time span, every n-th frame, a crop, a scale."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,33 @@ from withinpx.errors import InputError
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of a recording, or the wanted part of it."""
+    """One frame of a recording, or the selected part of it."""
 
     pixels: NDArray[np.uint8]  # (height, width, colours)
-    time_s: float
-    number: int  # in the order they were decoded, from 0
-    whole: tuple[int, int]  # width and height of the recording's picture, px
+    time_s: float  # NaN where the recording has no clock
+    number: int  # in decoding order, from 0
+    size: tuple[int, int]  # width and height of the recording's frames, px
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What to keep. Positions found in what is kept can be told in the recording's own pixels."""
+    """A part of a recording. Positions found in it are converted to the recording's own pixels.
 
-    start_s: float | None = None
-    end_s: float | None = None
-    every: int = 1  # keep one frame of this many
-    crop: tuple[int, int, int, int] | None = None  # left, top, width, height, px
-    scale: float = 1.0  # of what is left after the crop
+    >>> part = Selection(crop=(100, 50, 320, 240), scale=0.5)
+    >>> part.to_recording(np.array([10.0, 20.0])).tolist()
+    [120.0, 90.0]
+    """
+
+    start: float | None = None
+    """Skip frames before this time, s."""
+    end: float | None = None
+    """Skip frames after this time, s."""
+    every: int = 1
+    """Use one frame in this many."""
+    crop: tuple[int, int, int, int] | None = None
+    """Use this part of the frame only: left, top, width, height, px."""
+    scale: float = 1.0
+    """Resize the frames by this factor first; positions stay in pixels of the recording."""
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -36,50 +46,58 @@ class Selection:
             raise InputError(
                 f"The scale is {self.scale:g}: give a factor above 0 (and at most 8); 0.5 halves the size."
             )
-        if self.start_s is not None and self.end_s is not None and self.start_s >= self.end_s:
-            raise InputError(f"The start ({self.start_s:g} s) is not before the end ({self.end_s:g} s).")
+        if self.start is not None and self.end is not None and self.start >= self.end:
+            raise InputError(f"The start ({self.start:g} s) is not before the end ({self.end:g} s).")
         if self.crop is not None and (min(self.crop[:2]) < 0 or min(self.crop[2:]) < 1):
-            raise InputError(
-                f"The crop {' '.join(map(str, self.crop))} is none: give left, top, width and height in px."
-            )
+            crop = " ".join(map(str, self.crop))
+            raise InputError(f"The crop {crop} is empty: give left, top, width and height in px.")
 
-    def keeps(self, place: int) -> bool:
-        """Is this frame of the stretch wanted? The first one has place 0."""
-        return place % self.every == 0
+    @property
+    def selection(self) -> "Selection":
+        """The selection alone, for classes that add options to it."""
+        return Selection(start=self.start, end=self.end, every=self.every, crop=self.crop, scale=self.scale)
 
     def is_before(self, time_s: float) -> bool:
-        """Does this time come before the stretch?"""
-        return self.start_s is not None and time_s < self.start_s
+        return self.start is not None and time_s < self.start
 
     def is_after(self, time_s: float) -> bool:
-        """Does this time come after the stretch?"""
-        return self.end_s is not None and time_s > self.end_s
+        return self.end is not None and time_s > self.end
 
-    def of(self, frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The wanted part of a frame (height, width, colours)."""
+    def apply(self, frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Crop and scale a frame (height, width, colours).
+
+        Scaling is exact: pixel (i, j) of the result covers [i / scale, (i + 1) / scale) of the crop.
+        """
         if self.crop is not None:
             left, top, width, height = self.crop
             if left + width > frame.shape[1] or top + height > frame.shape[0]:
                 raise InputError(
-                    f"The crop {left} {top} {width} {height} reaches outside the picture of "
+                    f"The crop {left} {top} {width} {height} reaches outside the frame of "
                     f"{frame.shape[1]}x{frame.shape[0]} px."
                 )
             frame = frame[top : top + height, left : left + width]
         if self.scale == 1:
             return frame
         height, width = (max(1, int(side * self.scale + 1e-6)) for side in frame.shape[:2])
-        filter_ = Image.Resampling.BOX if self.scale < 1 else Image.Resampling.BICUBIC
-        part = (0, 0, min(width / self.scale, frame.shape[1]), min(height / self.scale, frame.shape[0]))  # exactly
+        resampling = Image.Resampling.BOX if self.scale < 1 else Image.Resampling.BICUBIC
+        source = (0, 0, min(width / self.scale, frame.shape[1]), min(height / self.scale, frame.shape[0]))
         planes = [
-            np.asarray(Image.fromarray(np.ascontiguousarray(plane)).resize((width, height), filter_, box=part))
+            np.asarray(Image.fromarray(np.ascontiguousarray(plane)).resize((width, height), resampling, box=source))
             for plane in np.moveaxis(frame, -1, 0)
         ]
         return np.stack(planes, axis=-1)
 
     def to_recording(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Positions (x, y) in the recording's own pixels."""
-        left, top = self.crop[:2] if self.crop is not None else (0, 0)
-        return np.asarray(positions / self.scale + np.array([left, top]), np.float64)
+        """Convert positions (x, y) in the selected part to pixels of the recording."""
+        return np.asarray(positions / self.scale + np.array(self._origin), np.float64)
+
+    def from_recording(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Convert positions (x, y) in the recording to pixels of the selected part."""
+        return np.asarray((positions - np.array(self._origin)) * self.scale, np.float64)
+
+    @property
+    def _origin(self) -> tuple[int, int]:
+        return self.crop[:2] if self.crop is not None else (0, 0)
 
 
 EVERYTHING = Selection()

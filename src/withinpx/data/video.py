@@ -1,4 +1,4 @@
-"""A video as a Clip, frame by frame, with the times its own clock gives. The header's promises are not believed."""
+"""Video files, frame by frame, with the timestamps of their own clock. The header's frame count is not trusted."""
 
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
@@ -18,71 +18,68 @@ from withinpx.data.ledger import Ledger
 from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
-AS_MANY_AS_THERE_ARE = 0  # threads, in FFmpeg's words
-STRICT = {"err_detect": "explode"}  # whatever a decoder would conceal is an error
+ALL_CORES = 0  # threads, in FFmpeg's numbering
+STRICT = {"err_detect": "explode"}  # raise where the decoder would conceal an error
 VP8_SHOWN = 0x10  # a flag in a packet's first byte
 
 
 def read_video(path: Path, selection: Selection = EVERYTHING) -> Clip:
-    """The wanted frames of a video, in memory."""
+    """The selected frames of a video, in memory."""
     losses: list[str] = []
-    frames = list(stream_video(path, selection, losses))
-    if not frames:
-        raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
-    pixels = np.stack([frame.pixels for frame in frames])
-    times = np.array([frame.time_s for frame in frames])
-    return Clip(pixels, times, str(path), selection, tuple(losses))
+    return Clip.of(list(stream_video(path, selection, losses)), str(path), selection, losses)
 
 
 def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str] | None = None) -> Iterator[Frame]:
-    """The wanted frames one after the other; memory does not grow with the video.
+    """The selected frames of a video one by one; memory does not grow with its length.
 
-    What cannot be decoded is noted in ``losses``, a sentence a stretch, and left out; what follows is kept.
+    Frames that cannot be decoded are skipped, with a sentence per gap in ``losses``.
     """
     lost: list[str] = [] if losses is None else losses
     size: tuple[int, ...] | None = None
-    place, stray_s = 0, None
-    with closing(_shown(path, lost)) as shown:
-        for number, (decoded, time_s) in enumerate(shown):
+    selected, odd_size_s = 0, None
+    with closing(_decodable(path, lost)) as frames:
+        for number, (decoded, time_s) in enumerate(frames):
             if selection.is_after(time_s):
                 return
             if selection.is_before(time_s):
                 continue
-            if selection.keeps(place):
+            if selected % selection.every == 0:
                 try:
                     pixels = pixels_of(decoded)
                 except FFmpegError as error:
-                    lost.append(f"the frame at {time_s:.3f} s cannot be shown: {error.strerror}")
+                    lost.append(f"the frame at {time_s:.3f} s cannot be converted: {error.strerror}")
                     continue
                 if size is not None and pixels.shape != size:
                     change = f"from {size[1]}x{size[0]} to {pixels.shape[1]}x{pixels.shape[0]} px"
-                    if stray_s is not None:
-                        at = f"changes its picture size at {stray_s:.3f} s {change}"
-                        raise InputError(f"{path} {at}: cut it there with --end or --start.")
-                    stray_s = time_s
-                    lost.append(f"the frame at {time_s:.3f} s is left out: the picture size changes {change}")
+                    if odd_size_s is not None:
+                        raise InputError(
+                            f"{path} changes its frame size at {odd_size_s:.3f} s {change}: cut it there with --end or "
+                            f"--start."
+                        )
+                    odd_size_s = time_s
+                    lost.append(f"the frame at {time_s:.3f} s is skipped: the frame size changes {change}")
                     continue
-                size, stray_s = pixels.shape, None
-                yield Frame(selection.of(pixels), time_s, number, (pixels.shape[1], pixels.shape[0]))
-            place += 1
+                size, odd_size_s = pixels.shape, None
+                yield Frame(selection.apply(pixels), time_s, number, (pixels.shape[1], pixels.shape[0]))
+            selected += 1
 
 
-def _shown(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
+def _decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
     """Every frame that can be decoded, with its time.
 
-    Many threads are fast, but there a broken frame takes others with it, and not the same ones every time: at the
-    first doubt, one goes on alone.
+    Decoding with several threads is fast, but a broken frame then corrupts others, and not always the same ones. At the
+    first sign of damage decoding starts again with one thread, after the frames already yielded.
     """
-    given = 0
-    for threads in (AS_MANY_AS_THERE_ARE, 1):
+    yielded = 0
+    for threads in (ALL_CORES, 1):
         with _opened(path) as (container, stream):
             ledger = Ledger(stream.time_base, int(1 / _rate(stream) / stream.time_base))
             try:
-                for each in islice(_decoded(container, stream, ledger, threads), given, None):
+                for frame in islice(_decoded(container, stream, ledger, threads), yielded, None):
                     if ledger.doubtful and threads != 1:
                         break
-                    yield each
-                    given += 1
+                    yield frame
+                    yielded += 1
             finally:
                 if threads == 1 or not ledger.doubtful:
                     losses += ledger.losses()
@@ -92,7 +89,7 @@ def _shown(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """The file and its pictures; the cover of a song is none."""
+    """The file and its first video stream; cover art does not count."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     try:
@@ -100,22 +97,22 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
     except FFmpegError as error:
         raise InputError(f"{path} cannot be read as a video ({error.strerror}).") from None
     with container:
-        streams = [each for each in container.streams.video if not each.disposition & Disposition.attached_pic]
+        streams = [video for video in container.streams.video if not video.disposition & Disposition.attached_pic]
         if not streams:
-            raise InputError(f"{path} has no pictures in it (no video stream).")
+            raise InputError(f"{path} has no video stream.")
         if streams[0].codec_context is None or not streams[0].time_base:
-            raise InputError(f"{path} cannot be read as a video (no decoder knows its pictures).")
+            raise InputError(f"{path} cannot be read as a video (no decoder for its codec).")
         yield container, streams[0]
 
 
 def _decoded(container: Any, stream: Any, ledger: Ledger, threads: int) -> Iterator[tuple[Any, float]]:
-    """All frames with their times; where the file has none, the number over the average rate."""
+    """All frames with their times; where the file has none, the frame number over the average rate."""
     decoder = stream.codec_context
     decoder.thread_type, decoder.thread_count = "AUTO", threads
     decoder.options = {"max_pixels": str(MOST_PIXELS)} | (STRICT if threads != 1 else {})
     number = 0
     for packet in _packets(container, stream, ledger):
-        if packet is not None and _is_to_be_shown(packet):
+        if packet is not None and _is_shown(packet):
             ledger.sent(packet.pts)
         try:
             frames = decoder.decode(packet)
@@ -131,27 +128,27 @@ def _decoded(container: Any, stream: Any, ledger: Ledger, threads: int) -> Itera
 
 
 def _packets(container: Any, stream: Any, ledger: Ledger) -> Iterator[Any]:
-    """All that can be read, and None when there is no more."""
+    """All packets that can be read, then None to flush the decoder."""
     try:
         yield from (packet for packet in container.demux(stream) if packet.size)
-    except (FFmpegError, IndexError):  # the latter where a packet says that it is of a stream that is not there
+    except (FFmpegError, IndexError):  # IndexError: a packet of a stream that does not exist
         ledger.note(f"what follows after {ledger.where()} cannot be read")
     yield None
 
 
-def _is_to_be_shown(packet: Any) -> bool:
-    """Some are only there for others to build on: those that were cut away, those that VP8 hides."""
+def _is_shown(packet: Any) -> bool:
+    """Some packets only serve as references: those cut off by an edit list, and hidden frames of VP8."""
     hidden = packet.stream.codec_context.name == "vp8" and not memoryview(packet)[0] & VP8_SHOWN
     return not packet.is_discard and not hidden
 
 
 def _promised(container: Any, stream: Any, first: int) -> int:
-    """When the last frame is over, in ticks, by the header; 0 if that does not say."""
-    if container.format.name == "avi":  # FFmpeg makes the duration of one that is cut shorter
+    """When the last frame ends according to the header, in ticks; 0 if unknown."""
+    if container.format.name == "avi":  # FFmpeg shortens the duration of a truncated file
         return int(first + stream.frames / _rate(stream) / stream.time_base)
     if stream.duration is not None:
         return int(first + stream.duration)
-    if container.duration is None or len(container.streams) > 1:  # it would be that of the longest stream
+    if container.duration is None or len(container.streams) > 1:  # the longest stream's
         return 0
     return int(container.duration / av.time_base / stream.time_base)
 
@@ -161,7 +158,7 @@ def _rate(stream: Any) -> Fraction:
 
 
 def pixels_of(frame: Any) -> NDArray[np.uint8]:
-    """Upright, eight bits a colour, one colour where the file has one."""
+    """A decoded frame as (height, width, 1 or 3), eight bits, rotated upright."""
     if frame.format.name.startswith("gray"):
         deep = frame.to_ndarray(format="gray16le")
         pixels = np.round(deep / 257).astype(np.uint8)[..., None]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.data.reading import sample_clip
+from withinpx.data.recording import sample_clip
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.files import write_json
 from withinpx.tracking.edit import draw_superimposed, edited_frames, empty_picture, superimpose

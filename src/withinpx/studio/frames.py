@@ -169,7 +169,7 @@ def video_footage(clip: Path) -> Footage:
         raise InputError(f"{clip.name} has no frame that can be shown.")
     times = frame_times(clip)
     shown_s = float(times[-1] - times[0]) * tick_s + 1 / rate if len(times) > 1 else 1 / rate
-    width, height = first.whole
+    width, height = first.size
     return Footage(width, height, len(times), round(shown_s, 3))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.certificate import reasons
-from withinpx.data.reading import prefetch, stream_clip
+from withinpx.data.recording import prefetch, stream_clip
 from withinpx.data.selection import Frame, Selection
 from withinpx.discovery.background import ByteImages, Pictures, to_float
 from withinpx.discovery.camera import camera_path, nearby_background
@@ -138,22 +138,22 @@ def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator
     """Frames of the size and the colours that the detector knows; grey and colour are brought together."""
     colours = detector.model.config.colours
     for frame in frames:
-        if frame.whole != detector.recording:
+        if frame.size != detector.recording:
             width, height = detector.recording
             raise InputError(
-                f"{path} is {frame.whole[0]}x{frame.whole[1]} px, and the detector was made for {width}x{height} px: "
+                f"{path} is {frame.size[0]}x{frame.size[1]} px, and the detector was made for {width}x{height} px: "
                 f"use footage of the same camera, or track this clip anew."
             )
         if frame.pixels.shape[-1] == colours:
             yield frame
         elif colours == 3:
-            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.number, frame.whole)
+            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.number, frame.size)
         else:
             yield Frame(
                 frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8),
                 frame.time_s,
                 frame.number,
-                frame.whole,
+                frame.size,
             )
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from withinpx.certificate.recorded import Recorded
-from withinpx.data.reading import sample_clip, stream_clip
+from withinpx.data.recording import sample_clip, stream_clip
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.discovery.background import ByteImages, to_uint8
 from withinpx.discovery.inspection import MOST_FRAMES, inspect

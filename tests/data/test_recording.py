@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from withinpx.data.reading import prefetch
+from withinpx.data.recording import prefetch
 from withinpx.data.selection import Frame
 from withinpx.errors import InputError
 
