@@ -1,6 +1,9 @@
-"""Find moving objects without labels, and know within how many pixels each position is right.
+"""Find the moving objects of a fixed camera without labels, and prove how far off each position can be.
 
-The public names. Those that need torch are imported when they are first used, so that ``withinpx bound`` is quick.
+>>> import withinpx
+>>> result = withinpx.load_result("tracked")  # or withinpx.track("clip.mp4")
+>>> result.tracks
+Tracks(24 frames, 3 objects, 72 of 72 positions certified)
 """
 
 from importlib import import_module
@@ -11,77 +14,88 @@ from withinpx.theory import CompactSupport, Gaussian, SizeRange, design, error_b
 
 if TYPE_CHECKING:
     from withinpx.certificate.calibration import measured_shift
+    from withinpx.certificate.certificate import Certificate
     from withinpx.data.clip import Clip
-    from withinpx.data.images import read_images
     from withinpx.data.recording import read_clip
+    from withinpx.data.selection import Selection
     from withinpx.data.squares import Squares
-    from withinpx.discovery.inspection import inspect
+    from withinpx.discovery.inspection import Inspection
     from withinpx.model import Autoencoder, BackgroundMode, NetworkConfig
-    from withinpx.tracking.detect import detect
-    from withinpx.tracking.detector import Detector, load_clip_detector
-    from withinpx.tracking.exports import to_supervision
-    from withinpx.tracking.track import TrackSettings, track
+    from withinpx.tracking.detector import Detector
+    from withinpx.tracking.options import TrackOptions
+    from withinpx.tracking.progress import Event
+    from withinpx.tracking.result import Result, load_result
+    from withinpx.tracking.track import inspect, track
     from withinpx.tracking.tracks import Tracks, read_tracks
     from withinpx.training.fit import FitSettings, fit
     from withinpx.training.recipe import PAPER, WARM
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+
+# Names that need torch are imported when they are first used, so that `withinpx bound` starts quickly.
+_MODULES = {
+    "PAPER": "training.recipe",
+    "WARM": "training.recipe",
+    "Autoencoder": "model",
+    "BackgroundMode": "model",
+    "Certificate": "certificate.certificate",
+    "Clip": "data.clip",
+    "Detector": "tracking.detector",
+    "Event": "tracking.progress",
+    "FitSettings": "training.fit",
+    "Inspection": "discovery.inspection",
+    "NetworkConfig": "model",
+    "Result": "tracking.result",
+    "Selection": "data.selection",
+    "Squares": "data.squares",
+    "TrackOptions": "tracking.options",
+    "Tracks": "tracking.tracks",
+    "fit": "training.fit",
+    "inspect": "tracking.track",
+    "load_result": "tracking.result",
+    "measured_shift": "certificate.calibration",
+    "read_clip": "data.recording",
+    "read_tracks": "tracking.tracks",
+    "track": "tracking.track",
+}
 __all__ = [
     "PAPER",
     "WARM",
     "Autoencoder",
     "BackgroundMode",
+    "Certificate",
     "Clip",
     "CompactSupport",
     "Detector",
+    "Event",
     "FitSettings",
     "Gaussian",
     "InputError",
+    "Inspection",
     "NetworkConfig",
+    "Result",
+    "Selection",
     "SizeRange",
     "Squares",
-    "TrackSettings",
+    "TrackOptions",
     "Tracks",
     "design",
-    "detect",
     "error_bound",
     "fit",
     "inspect",
-    "load_clip_detector",
+    "load_result",
     "measured_shift",
     "read_clip",
-    "read_images",
     "read_tracks",
-    "to_supervision",
     "track",
 ]
 
-_ROOMS = {
-    "measured_shift": "withinpx.certificate.calibration",
-    "Clip": "withinpx.data.clip",
-    "read_images": "withinpx.data.images",
-    "Squares": "withinpx.data.squares",
-    "read_clip": "withinpx.data.recording",
-    "inspect": "withinpx.discovery.inspection",
-    "detect": "withinpx.tracking.detect",
-    "Detector": "withinpx.tracking.detector",
-    "load_clip_detector": "withinpx.tracking.detector",
-    "to_supervision": "withinpx.tracking.exports",
-    "TrackSettings": "withinpx.tracking.track",
-    "track": "withinpx.tracking.track",
-    "Tracks": "withinpx.tracking.tracks",
-    "read_tracks": "withinpx.tracking.tracks",
-    "Autoencoder": "withinpx.model",
-    "BackgroundMode": "withinpx.model",
-    "NetworkConfig": "withinpx.model",
-    "FitSettings": "withinpx.training.fit",
-    "fit": "withinpx.training.fit",
-    "PAPER": "withinpx.training.recipe",
-    "WARM": "withinpx.training.recipe",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"withinpx has no {name}")
-    return getattr(import_module(_ROOMS[name]), name)
+    if name not in _MODULES:
+        raise AttributeError(f"module 'withinpx' has no attribute {name!r}")
+    return getattr(import_module(f"withinpx.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

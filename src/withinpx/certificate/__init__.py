@@ -1,0 +1,1 @@
+"""The theorem's assumptions as measurements, label-free calibration, and the verdict."""

@@ -1,7 +1,7 @@
-"""The verdict: for each object what the theorem promises, which of its assumptions were met, and by what numbers."""
+"""The certificate: for each object which assumptions of the theorem hold, by what measurement, and what follows."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from withinpx.inference.observation import Observations
 class Check:
     """One assumption as one measurement."""
 
-    name: str  # distinct, places, reconstruction, heatmap, steady, equivariance
+    name: str  # distinct, displacement, reconstruction, heatmap, drift, equivariance
     value: float
     limit: float
     unit: str
@@ -24,138 +24,159 @@ class Check:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one frame must keep to, in px of the pictures that the network sees."""
+    """What a single frame must satisfy, in px of the network's input."""
 
-    residual: float  # from what is drawn to what the frame shows
-    explained: float = 0.5  # at least this share of what the frame shows there is drawn
-    leakage: float = 1.0  # how far z may be pulled from outside the theorem's window
-    outside_mass: float = 0.1  # the heatmap's mass out there
+    residual: float  # largest distance from the reconstructed object to the one in the frame
+    explained: float = 0.5  # smallest share of the object in the frame that the reconstruction accounts for
+    leakage: float = 1.0  # largest displacement of z by heatmap mass outside the theorem's window
+    outside_mass: float = 0.1  # largest heatmap mass there
 
 
 @dataclass(frozen=True)
 class ObjectCertificate:
-    """What is promised of one object. All px are the recording's."""
+    """The result for one object. All px are the recording's."""
 
     object: int
-    size: tuple[float, float]  # range of the larger side of what is drawn
-    bound: float  # thm 4.1: the most that z can be off, before leak, residual and aside are added frame by frame
-    shift: tuple[float, float]  # middle of the body minus z
+    size: tuple[float, float]  # smallest and largest side of the reconstructed object
+    theorem_px: float  # thm 4.1: the largest |z - centre|, before leakage, residual and offset are added per frame
+    shift: tuple[float, float]  # object centre minus z, median
     limits: Limits
     checks: tuple[Check, ...]
 
     @property
     def certified(self) -> bool:
-        """Are all assumptions met?"""
         return all(check.met for check in self.checks)
 
     @property
     def failed(self) -> str:
-        """The first assumption that is not met; nothing if all are."""
+        """The first assumption that does not hold, or an empty string."""
         return next((check.name for check in self.checks if not check.met), "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
-    """For a detector on its clip."""
+    """What is proved about a detector on its clip, and what is refused.
 
-    source: str
-    frames: int  # that were looked at
-    kept_out: int  # of them, that training never saw; the checks are made on these
-    encoder_rf: int  # measured, with the pixel around that decides what is background
-    decoder_rf: int
+    >>> import withinpx
+    >>> certificate = withinpx.Detector.load("tracked").certificate
+    >>> certificate
+    Certificate(clip: 3 of 3 objects certified)
+    >>> certificate.certified
+    True
+    >>> print(certificate)
+    Certificate for clip
+      CERTIFIED: 3 objects, ...
+    """
+
+    source: str  # name of the file or folder, without its path
+    frames: int  # frames inspected
+    kept_out: int  # of these, frames that training never saw; most checks use them
+    encoder_rf: int  # measured, plus the gate (theory/bound.py)
+    decoder_rf: int  # measured
     sigma: float
     support: float
-    scale: float  # px of the network's pictures per px of the recording
+    scale: float  # px of the network's input per px of the recording
     objects: tuple[ObjectCertificate, ...]
-    unused: tuple[int, ...] = ()  # heatmaps that follow nothing
+    unused: tuple[int, ...] = ()  # heatmaps that follow no object
     warnings: tuple[str, ...] = ()
     version: str = ""
-    n_sigma: None = field(default=None)  # the bound is deterministic
 
     @property
     def certified(self) -> bool:
-        """Is every object that is followed certified?"""
-        return bool(self.objects) and all(each.certified for each in self.objects)
+        """Is every object certified?"""
+        return bool(self.objects) and all(obj.certified for obj in self.objects)
+
+    @property
+    def verdict(self) -> str:
+        """One line, such as "2 of 3 objects certified; object 1 refused: distinct"."""
+        refused = [f"object {obj.object} refused: {obj.failed}" for obj in self.objects if not obj.certified]
+        return "; ".join([f"{len(self.objects) - len(refused)} of {len(self.objects)} objects certified", *refused])
 
     def of(self, heatmap: int) -> ObjectCertificate:
-        """The certificate of one heatmap's object."""
-        return next(each for each in self.objects if each.object == heatmap)
+        return next(obj for obj in self.objects if obj.object == heatmap)
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        whole = asdict(self)
-        whole["certified"] = self.certified
-        for each, objects in zip(self.objects, whole["objects"], strict=True):
-            objects |= {"certified": each.certified, "failed": each.failed}
-        return whole
+        """As a dictionary of JSON values."""
+        return {
+            **asdict(self),
+            "certified": self.certified,
+            "objects": [{**asdict(obj), "certified": obj.certified, "failed": obj.failed} for obj in self.objects],
+        }
 
     @classmethod
-    def from_json(cls, whole: dict[str, Any]) -> "Certificate":
-        """Back from ``to_json``."""
-        known = {key: value for key, value in whole.items() if key != "certified"}
-        objects = tuple(
+    def from_json(cls, content: dict[str, Any]) -> "Certificate":
+        """The inverse of ``to_json``."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+        }
+        del values["certified"]
+        values["objects"] = tuple(
             ObjectCertificate(
-                each["object"],
-                tuple(each["size"]),
-                each["bound"],
-                tuple(each["shift"]),
-                Limits(**each["limits"]),
-                tuple(Check(**check) for check in each["checks"]),
+                obj["object"],
+                tuple(obj["size"]),
+                obj["theorem_px"],
+                tuple(obj["shift"]),
+                Limits(**obj["limits"]),
+                tuple(Check(**check) for check in obj["checks"]),
             )
-            for each in whole["objects"]
+            for obj in content["objects"]
         )
-        rest: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
-        rest["objects"] = objects
-        return cls(**rest)
+        return cls(**values)
 
-    def text(self) -> str:
-        """For a person to read."""
+    def dumps(self) -> str:
+        """Indented JSON, for certificate.json."""
+        return json.dumps(self.to_json(), indent=2) + "\n"
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.source}: {self.verdict})"
+
+    def __str__(self) -> str:
+        count = len(self.objects)
         lines = [
             f"Certificate for {self.source}",
-            f"  {'CERTIFIED' if self.certified else 'NOT CERTIFIED'}: {len(self.objects)} object(s), "
-            f"{self.frames} frames looked at, {self.kept_out} of them never trained on",
+            f"  {'CERTIFIED' if self.certified else 'NOT CERTIFIED'}: {count} object{'s' * (count != 1)}, "
+            f"{self.frames} frames inspected, {self.kept_out} of them never trained on",
             f"  receptive fields measured: encoder {self.encoder_rf} px, decoder {self.decoder_rf} px; Gaussian of "
             f"sigma {self.sigma:g} px, zero beyond {self.support:g} px; scale {self.scale:g}",
         ]
-        for each in self.objects:
-            verdict = "certified" if each.certified else f"refused: {each.failed}"
-            low, high = each.size
+        for obj in self.objects:
+            low, high = obj.size
+            result = f"certified. z is within {obj.theorem_px:.2f} px of the centre (theorem 4.1, worst case)"
+            if not obj.certified:
+                result = f"refused: {obj.failed}"
+            lines += ["", f"  object {obj.object}, {low:.1f} to {high:.1f} px: {result}"]
             lines += [
-                "",
-                f"  object {each.object}: {verdict}. {low:.1f} to {high:.1f} px large; z is within {each.bound:.2f} px "
-                f"(deterministic); drawn ({each.shift[0]:+.2f}, {each.shift[1]:+.2f}) px from z",
-            ]
-            lines += [
-                f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.message}" for check in each.checks
+                f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.message}" for check in obj.checks
             ]
         if self.unused:
-            lines += ["", f"  unused heatmaps, no objects: {', '.join(map(str, self.unused))}"]
-        lines += [f"  warning: {each}" for each in self.warnings]
-        return "\n".join(lines) + "\n"
+            lines += ["", f"  unused heatmaps: {', '.join(map(str, self.unused))}"]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
 
 
-def reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:
-    """Why each frame's position is refused, by the assumption's name: (f, n); empty where it is certified."""
-    verdict = np.full(seen.present.shape, "", dtype="<U16")
-    for each in certificate.objects:
-        verdict[:, each.object] = frame_reasons(seen, each.object, each.limits)
-        if not each.certified:
-            verdict[seen.present[:, each.object], each.object] = each.failed
-    verdict[:, list(certificate.unused)] = "unused"
-    return verdict
+def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:
+    """Why each position is refused, by the name of the assumption: (f, n); empty where it is certified."""
+    reasons = np.full(seen.present.shape, "", dtype="<U16")
+    for obj in certificate.objects:
+        reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits)
+        if not obj.certified:
+            reasons[seen.present[:, obj.object], obj.object] = obj.failed
+    reasons[:, list(certificate.unused)] = "unused"
+    return reasons
 
 
 def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.str_]:
-    """Why each frame's position of one object is refused by itself: (f,); empty where it keeps to the limits."""
-    verdict = np.full(len(seen), "", dtype="<U16")
-    verdict[seen.cut[:, index]] = "border"
-    verdict[(seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)] = "heatmap"
-    moved = np.nan_to_num(seen.residual[:, index], nan=np.inf) > limits.residual
-    verdict[moved | (seen.explained[:, index] < limits.explained)] = "reconstruction"
-    verdict[~seen.present[:, index]] = "absent"
-    return verdict
+    """Why each frame's position of one object is refused by the frame itself: (f,)."""
+    reasons = np.full(len(seen), "", dtype="<U16")
+    reasons[seen.at_border[:, index]] = "border"
+    pulled = (seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)
+    reasons[pulled] = "heatmap"
+    reasons[~explained_frames(seen, index, limits)] = "reconstruction"
+    reasons[~seen.present[:, index]] = "absent"
+    return reasons
 
 
-def dumps(certificate: Certificate) -> str:
-    """JSON that a person can read too."""
-    return json.dumps(certificate.to_json(), indent=2) + "\n"
+def explained_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:
+    """Where the object is reconstructed at its position in the frame: (f,)."""
+    near = np.nan_to_num(seen.residual[:, index], nan=np.inf) <= limits.residual
+    return np.asarray(near & (seen.explained[:, index] >= limits.explained))

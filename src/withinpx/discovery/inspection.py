@@ -24,7 +24,7 @@ MOST_FRAMES = 240  # that are looked at
 class Inspection:
     """What was seen."""
 
-    images: Pictures
+    clip: Clip
     background: BackgroundModel
     objects: tuple[MovingObject, ...]  # the most prominent first
     stationary: tuple[MovingObject, ...]  # what changes but never leaves its place
@@ -35,6 +35,13 @@ class Inspection:
     def camera_moves(self) -> bool:
         """Is there a picture of the background per frame?"""
         return not self.background.is_still
+
+    @property
+    def images(self) -> Pictures:
+        return to_float(self.clip.frames)
+
+    def scaled(self, by: float) -> "Inspection":
+        return inspect(self.clip.scaled(by)).with_movers_of(self, by)
 
     def with_movers_of(self, other: "Inspection", scale: float) -> "Inspection":
         """The movers of the same frames at another size, where they are seen better."""
@@ -88,7 +95,7 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
             f"must be seen at two places at least."
         )
     staying = tuple(mover for mover in movers if mover not in moving)
-    return Inspection(images, backdrop, moving, staying, camera, unordered)
+    return Inspection(clip, backdrop, moving, staying, camera, unordered)
 
 
 def choose_background(images: Pictures, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:

@@ -1,0 +1,1 @@
+"""A network over frames: positions, reconstructions, residuals. No label anywhere."""

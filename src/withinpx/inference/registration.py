@@ -1,4 +1,4 @@
-"""How far, in px, a drawn object lies from the one in the frame: the label-free check of assumption 1."""
+"""Registration of a rendered object against the frame: the label-free check of assumption 1."""
 
 from dataclasses import dataclass
 
@@ -6,69 +6,71 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-SEARCH_PX = 6  # how far around the drawn object the frame's is looked for
+SEARCH_PX = 6  # how far around the rendered object the frame is searched
 
 
 @dataclass(frozen=True)
 class Registration:
-    """Of m drawn objects against what their frames show."""
+    """Of m rendered objects against their frames."""
 
-    offset: Float[Tensor, "m 2"]  # (x, y) from the drawn object to the frame's, px
-    explained: Float[Tensor, " m"]  # share of what the frame shows there that the drawing accounts for, after moving it
-    shown: Float[Tensor, " m"]  # what the frame shows there, as a share of what is drawn: zero where there is nothing
+    offset: Float[Tensor, "m 2"]  # (x, y) from the rendered object to the frame's, px
+    explained: Float[Tensor, " m"]  # share of the frame's energy there that the moved rendering accounts for
+    shown: Float[Tensor, " m"]  # the frame's energy there as a share of the rendering's; zero where nothing is
 
 
-def register(drawn: Float[Tensor, "m c h w"], shown: Float[Tensor, "m c h w"], search: int = SEARCH_PX) -> Registration:
-    """Move each drawn difference over the shown one until they agree best: whole pixels, then between them.
+def register(
+    rendered: Float[Tensor, "m c h w"], shown: Float[Tensor, "m c h w"], search: int = SEARCH_PX
+) -> Registration:
+    """Shift each rendered difference to match the frame's best: first by whole pixels, then by a fraction.
 
-    Both are differences from the same picture without the object, and zero around it as far as the search goes.
+    Both are differences from the same image without the object, and zero around it as far as the search goes.
     """
-    whole = _best_whole_offset(drawn, shown, search)
-    moved = _moved(drawn, whole)
+    whole = _best_whole_offset(rendered, shown, search)
+    moved = _moved(rendered, whole)
     part, moved = _between_pixels(moved, shown)
-    support = _support(moved, drawn)
+    support = _support(moved, rendered)
     energy = (shown**2 * support).sum(dim=(1, 2, 3))
     left = ((shown - moved) ** 2 * support).sum(dim=(1, 2, 3))
-    power = (drawn**2).sum(dim=(1, 2, 3)).clamp(min=1e-12)
+    power = (rendered**2).sum(dim=(1, 2, 3)).clamp(min=1e-12)
     explained = torch.where(energy > 0, 1 - left / energy.clamp(min=1e-12), torch.zeros_like(energy))
     return Registration(whole + part, explained.clamp(min=0), energy / power)
 
 
-def _best_whole_offset(drawn: Tensor, shown: Tensor, search: int) -> Float[Tensor, "m 2"]:
-    """Where the correlation of the two is largest, along the Fourier way: as if one were rolled over the other."""
-    spectra = torch.fft.rfft2(shown) * torch.fft.rfft2(drawn).conj()
-    agreement = torch.fft.irfft2(spectra.sum(dim=1), s=drawn.shape[-2:])
-    offsets = torch.arange(-search, search + 1, device=drawn.device)
-    near = agreement[:, offsets][:, :, offsets]  # negative offsets count from the end, as a roll does
+def _best_whole_offset(rendered: Tensor, shown: Tensor, search: int) -> Float[Tensor, "m 2"]:
+    """Where the circular cross-correlation is largest, by FFT."""
+    spectra = torch.fft.rfft2(shown) * torch.fft.rfft2(rendered).conj()
+    agreement = torch.fft.irfft2(spectra.sum(dim=1), s=rendered.shape[-2:])
+    offsets = torch.arange(-search, search + 1, device=rendered.device)
+    near = agreement[:, offsets][:, :, offsets]  # negative offsets index from the end
     best = near.flatten(start_dim=1).argmax(dim=1)
-    return torch.stack([offsets[best % len(offsets)], offsets[best // len(offsets)]], dim=-1).to(drawn.dtype)
+    return torch.stack([offsets[best % len(offsets)], offsets[best // len(offsets)]], dim=-1).to(rendered.dtype)
 
 
-def _moved(drawn: Tensor, offset: Float[Tensor, "m 2"]) -> Tensor:
+def _moved(rendered: Tensor, offset: Float[Tensor, "m 2"]) -> Tensor:
     return torch.stack(
-        [torch.roll(one, (int(y), int(x)), (-2, -1)) for one, (x, y) in zip(drawn, offset.tolist(), strict=True)]
+        [torch.roll(image, (int(y), int(x)), (-2, -1)) for image, (x, y) in zip(rendered, offset.tolist(), strict=True)]
     )
 
 
-def _between_pixels(drawn: Tensor, shown: Tensor) -> tuple[Float[Tensor, "m 2"], Tensor]:
-    """The rest of the offset by least squares: shown = gain * drawn - offset * slope; and the drawing moved by it."""
-    right = (torch.roll(drawn, -1, -1) - torch.roll(drawn, 1, -1)) / 2
-    down = (torch.roll(drawn, -1, -2) - torch.roll(drawn, 1, -2)) / 2
-    columns = torch.stack([drawn, right, down], dim=1).flatten(start_dim=2)  # (m, 3, pixels)
+def _between_pixels(rendered: Tensor, shown: Tensor) -> tuple[Float[Tensor, "m 2"], Tensor]:
+    """The sub-pixel offset by least squares, shown = gain * rendered - offset * gradient, and the shifted rendering."""
+    right = (torch.roll(rendered, -1, -1) - torch.roll(rendered, 1, -1)) / 2
+    down = (torch.roll(rendered, -1, -2) - torch.roll(rendered, 1, -2)) / 2
+    columns = torch.stack([rendered, right, down], dim=1).flatten(start_dim=2)  # (m, 3, pixels)
     normal = columns @ columns.transpose(1, 2)
     ridge = 1e-6 * normal.diagonal(dim1=1, dim2=2).amax(dim=1).clamp(min=1e-12)
-    normal = normal + ridge[:, None, None] * torch.eye(3, dtype=drawn.dtype, device=drawn.device)
+    normal = normal + ridge[:, None, None] * torch.eye(3, dtype=rendered.dtype, device=rendered.device)
     gain, along_x, along_y = (
         torch.linalg.solve(normal, columns @ shown.flatten(start_dim=1).unsqueeze(-1)).squeeze(-1).T
     )
     gain = gain.clamp(min=0.2)
     part = torch.stack([-along_x / gain, -along_y / gain], dim=-1).clamp(-1, 1)
     x, y = (part[:, index, None, None, None] for index in (0, 1))
-    return part, drawn - x * right - y * down
+    return part, rendered - x * right - y * down
 
 
-def _support(moved: Tensor, drawn: Tensor) -> Tensor:
-    """Where the moved drawing is anything to speak of."""
+def _support(moved: Tensor, rendered: Tensor) -> Tensor:
+    """Where the shifted rendering is stronger than a tenth of its peak."""
     strength = moved.abs().amax(dim=1, keepdim=True)
-    peak = drawn.abs().amax(dim=(1, 2, 3), keepdim=True)
-    return (strength > 0.1 * peak).to(drawn.dtype)
+    peak = rendered.abs().amax(dim=(1, 2, 3), keepdim=True)
+    return (strength > 0.1 * peak).to(rendered.dtype)

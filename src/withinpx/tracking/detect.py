@@ -1,188 +1,181 @@
-"""Find a detector's objects in its camera's footage of any length: streaming, each frame with its verdict."""
+"""A detector over footage of any length: frames are streamed, each position gets its verdict."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from withinpx.certificate.certificate import reasons
-from withinpx.data.recording import prefetch, stream_clip
-from withinpx.data.selection import Frame, Selection
+from withinpx.data.recording import Recording, prefetch
+from withinpx.data.selection import Frame
 from withinpx.discovery.background import ByteImages, Pictures, to_float
 from withinpx.discovery.camera import camera_path, nearby_background
 from withinpx.errors import InputError
-from withinpx.tracking.detector import Detector, Encoder
-from withinpx.tracking.tracks import Tracks, TracksWriter
+from withinpx.inference.run import Encoder
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.progress import Event, Report, silent
+from withinpx.tracking.tracks import TRACKS, Tracks, TracksWriter
 
-TRACKS = "tracks.csv"
 OVERLAY = "overlay.mp4"
-CHUNK = 32  # frames looked at together
-CONTEXT = 30  # frames before and after a chunk, from which a moving camera's background is put together
-ANOTHER_SCENE = 0.5  # of the picture: a frame that differs from the background by more shows something else
-
-Progress = Callable[[int, str], None]  # frames done, what is going on
-EachChunk = Callable[["Chunk"], None]
+CHUNK = 32  # frames that are processed together
+CONTEXT = 30  # frames before and after a chunk, from which a moving camera's background is estimated
+ANOTHER_SCENE = 0.5  # of the frame: footage that differs from the background by more is of another scene
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some frames with what is known of them."""
+    """Consecutive frames with their tracks."""
 
     tracks: Tracks
-    reasons: NDArray[np.str_]  # (f, n) of the objects in the tracks
     frames: list[Frame]  # as the network sees them
+
+
+OnChunk = Callable[[Chunk], None]
+
+
+@dataclass
+class Counts:
+    """Positions of a whole recording, counted as they are found."""
+
+    frames: int = 0
+    positions: int = 0
+    certified: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, tracks: Tracks) -> None:
+        self.frames += len(tracks)
+        self.positions += int(tracks.present.sum())
+        self.certified += int(tracks.certified.sum())
+        self.reasons.update(tracks.reasons[tracks.reasons != ""].tolist())
+
+    def __str__(self) -> str:
+        text = f"{self.certified} of {self.positions} positions are certified"
+        refused = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common())
+        return f"{text}; refused: {refused}" if refused else text
 
 
 def detect(
     detector: Detector,
-    path: Path,
-    folder: Path,
+    recording: Recording,
+    folder: Path | None = None,
     *,
     overlay: bool = True,
-    progress: Progress | None = None,
+    report: Report = silent,
     losses: list[str] | None = None,
     encoder: Encoder | None = None,
-    each_chunk: EachChunk | None = None,
-) -> tuple[Tracks, NDArray[np.str_]]:
-    """Write ``tracks.csv`` and ``overlay.mp4`` of a recording; the answer is all of them, or an even sample.
+    on_chunk: OnChunk | None = None,
+    frames: Iterator[Frame] | None = None,
+) -> Counts:
+    """Stream a recording through a detector; with a folder, write tracks.csv and overlay.mp4 into it.
 
-    Who wants to see all of them is given ``each_chunk`` in turn.
+    ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already.
     """
-    kept: list[Chunk] = []
-    every, done = 1, 0
+    counts = Counts()
     with ExitStack() as stack:
-        table = stack.enter_context(TracksWriter(folder / TRACKS))
-        video = stack.enter_context(overlay_writer(detector, folder)) if overlay else None
-        for number, chunk in enumerate(chunks(detector, path, losses, encoder)):
-            table.add(chunk.tracks)
-            for row, frame in enumerate(chunk.frames if video else []):
-                why = {each: str(word) for each, word in enumerate(chunk.reasons[row]) if word}
-                video.add(frame.pixels, chunk.tracks, row, why)  # type: ignore[union-attr]
-            if number % every == 0:
-                kept.append(Chunk(chunk.tracks, chunk.reasons, []))
-            if len(kept) > 64:
-                kept, every = kept[::2], 2 * every
-            done += len(chunk.frames)
-            if progress:
-                progress(done, "looking")
-            if each_chunk:
-                each_chunk(chunk)
-    if not done:
-        raise InputError(f"{path} has no frame that can be shown in the stretch asked for.")
-    return joined([chunk.tracks for chunk in kept]), np.concatenate([chunk.reasons for chunk in kept])
+        receivers: list[OnChunk] = [] if on_chunk is None else [on_chunk]
+        if folder is not None:
+            table = stack.enter_context(TracksWriter(folder / TRACKS))
+            receivers.append(lambda chunk: table.add(chunk.tracks))
+            if overlay:
+                receivers.append(stack.enter_context(_overlay(detector, folder)).add_chunk)
+        for chunk in chunks(detector, recording, losses, encoder, frames):
+            for receive in receivers:
+                receive(chunk)
+            counts.add(chunk.tracks)
+            report(Event("detecting", counts.frames))
+    if not counts.frames:
+        raise InputError(f"{recording.source} has no frame that can be decoded in the selected part.")
+    return counts
 
 
-def overlay_writer(detector: Detector, folder: Path) -> Any:
-    """An open ``OverlayWriter``."""
-    from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (only those who write videos need PyAV)
+def _overlay(detector: Detector, folder: Path) -> "OverlayWriter":  # type: ignore[name-defined]
+    from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (PyAV is needed for videos only)
 
     return OverlayWriter(folder / OVERLAY, len(detector.certificate.objects), detector.selection)
 
 
 def chunks(
-    detector: Detector, path: Path, losses: list[str] | None = None, encoder: Encoder | None = None
+    detector: Detector,
+    recording: Recording,
+    losses: list[str] | None = None,
+    encoder: Encoder | None = None,
+    frames: Iterator[Frame] | None = None,
 ) -> Iterator[Chunk]:
-    """The recording, a few frames at a time; memory does not grow with it."""
+    """The recording a few frames at a time; memory does not grow with its length."""
+    if frames is None:
+        frames = prefetch(recording.stream(detector.selection, losses=losses), CHUNK)
     first = True
-    frames = prefetch(checked(detector, stream_clip(path, detector.selection, losses), path), CHUNK)
-    for some, images, backdrops in backed(detector, frames):
+    for part, images, backgrounds in _with_backgrounds(detector, _checked(detector, frames, recording)):
         if first and not detector.moving_camera:
-            check_scene(detector, images, path)
+            _check_scene(detector, images, recording)
         first = False
-        seen = detector.observe(images, backdrops, encoder)
-        numbers = np.array([frame.number for frame in some])
-        tracks = detector.tracks(seen, numbers, np.array([frame.time_s for frame in some]))
-        used = [each.object for each in detector.certificate.objects]
-        yield Chunk(tracks, reasons(seen, detector.certificate)[:, used], some)
+        seen = detector.observe(images, backgrounds, encoder)
+        numbers, times_s = np.array([frame.number for frame in part]), np.array([frame.time_s for frame in part])
+        yield Chunk(detector.tracks(seen, numbers, times_s), part)
 
 
-def backed(detector: Detector, frames: Iterator[Frame]) -> Iterator[tuple[list[Frame], ByteImages, Pictures]]:
-    """Chunks of frames with what lies behind their movers: frames, images, backdrops."""
+def _with_backgrounds(
+    detector: Detector, frames: Iterator[Frame]
+) -> Iterator[tuple[list[Frame], ByteImages, Pictures | None]]:
+    """Chunks of frames, their images, and a moving camera's backgrounds, estimated from the frames around."""
     if not detector.moving_camera:
-        while some := _next(frames):
-            yield some, images_of(some), detector.background.images
+        while part := list(islice(frames, CHUNK)):
+            yield part, _stack(part), None
         return
     before: list[Frame] = []
     waiting: list[Frame] = []
     ended = False
     while not ended:
-        more = _next(frames)
+        more = list(islice(frames, CHUNK))
         ended = len(more) < CHUNK
         waiting += more
         while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
-            some = waiting[:CHUNK]
-            around = images_of([*before, *waiting[: CHUNK + CONTEXT]])
-            pictures = to_float(around)
-            backdrops = nearby_background(pictures, camera_path(pictures)).images
-            here = slice(len(before), len(before) + len(some))
-            yield some, around[here], backdrops[here]
-            before = [*before, *some][-CONTEXT:]
+            part = waiting[:CHUNK]
+            around = _stack([*before, *waiting[: CHUNK + CONTEXT]])
+            images = to_float(around)
+            backgrounds = nearby_background(images, camera_path(images)).images
+            here = slice(len(before), len(before) + len(part))
+            yield part, around[here], backgrounds[here]
+            before = [*before, *part][-CONTEXT:]
             waiting = waiting[CHUNK:]
 
 
-def _next(frames: Iterator[Frame]) -> list[Frame]:
-    return list(islice(frames, CHUNK))
-
-
-def images_of(frames: list[Frame]) -> ByteImages:
-    """All in one."""
+def _stack(frames: list[Frame]) -> ByteImages:
     return np.stack([frame.pixels for frame in frames])
 
 
-def checked(detector: Detector, frames: Iterator[Frame], path: Path) -> Iterator[Frame]:
-    """Frames of the size and the colours that the detector knows; grey and colour are brought together."""
+def _checked(detector: Detector, frames: Iterator[Frame], recording: Recording) -> Iterator[Frame]:
+    """Frames of the detector's size, converted between grey and colour where needed."""
     colours = detector.model.config.colours
     for frame in frames:
         if frame.size != detector.recording:
             width, height = detector.recording
             raise InputError(
-                f"{path} is {frame.size[0]}x{frame.size[1]} px, and the detector was made for {width}x{height} px: "
-                f"use footage of the same camera, or track this clip anew."
+                f"{recording.source} is {frame.size[0]}x{frame.size[1]} px, and the detector was made for "
+                f"{width}x{height} px: use footage of the same camera, or track this clip anew."
             )
         if frame.pixels.shape[-1] == colours:
             yield frame
         elif colours == 3:
-            yield Frame(np.repeat(frame.pixels, 3, axis=-1), frame.time_s, frame.number, frame.size)
+            yield replace(frame, pixels=np.repeat(frame.pixels, 3, axis=-1))
         else:
-            yield Frame(
-                frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8),
-                frame.time_s,
-                frame.number,
-                frame.size,
-            )
+            yield replace(frame, pixels=frame.pixels.mean(axis=-1, keepdims=True).round().astype(np.uint8))
 
 
-def check_scene(detector: Detector, images: ByteImages, path: Path) -> None:
-    """Is this the scene that the detector knows?"""
+def _check_scene(detector: Detector, images: ByteImages, recording: Recording) -> None:
     share = float(np.median(detector.background.changed(images).mean(axis=(1, 2))))
     if share > ANOTHER_SCENE:
         raise InputError(
-            f"{path} does not show the scene that the detector knows: {share:.0%} of the picture differs from its "
+            f"{recording.source} does not show the detector's scene: {share:.0%} of the frame differs from its "
             f"background. Use footage of the same camera, or track this clip anew."
         )
 
 
-def check_first_frames(detector: Detector, path: Path) -> None:
-    """Refuse what is not the detector's camera or scene before anything is written."""
-    frames = _next(checked(detector, stream_clip(path, detector.selection), path))
+def check_first_frames(detector: Detector, recording: Recording) -> None:
+    """Refuse footage of another camera or scene before anything is written."""
+    frames = list(islice(_checked(detector, recording.stream(detector.selection), recording), CHUNK))
     if frames and not detector.moving_camera:
-        check_scene(detector, images_of(frames), path)
-
-
-def joined(parts: list[Tracks]) -> Tracks:
-    """Tracks one after the other."""
-    first = parts[0]
-    names = ("frames", "times_s", "positions", "z", "sizes", "bound_px", "residual_px", "present", "certified")
-    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Tracks(**columns, width=first.width, height=first.height)
-
-
-def footage(detector: Detector, asked: Selection) -> Selection:
-    """The detector's own crop and scale, in the stretch of time that was asked for."""
-    own = detector.selection
-    return Selection(asked.start_s, asked.end_s, asked.every, own.crop, own.scale)
+        _check_scene(detector, _stack(frames), recording)

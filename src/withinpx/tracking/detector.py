@@ -1,15 +1,14 @@
-"""A trained detector: the network, what lies behind the movers, and what was certified."""
+"""A trained detector: the network, the background, the calibration and the certificate."""
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors import SafetensorError
@@ -17,158 +16,198 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from withinpx import __version__
-from withinpx.certificate.certificate import Certificate, dumps, reasons
-from withinpx.certificate.shift import Shift, shifts_at
+from withinpx.certificate.calibration import Shift, shifts_at
+from withinpx.certificate.certificate import Certificate, refusal_reasons
+from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, Pictures
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
-from withinpx.inference.observation import Frames, Observations, observe
+from withinpx.inference.observation import Observations
+from withinpx.inference.run import Encoder, run
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.field import Field
-from withinpx.tracking.tracks import Tracks
+from withinpx.tracking.progress import Report, reporting
+from withinpx.tracking.tracks import DECIMALS, Tracks
 from withinpx.training.detector_folder import load_detector, read_checked, save_detector
 
-Encoder = Callable[[ByteImages], Field]  # pictures -> heatmaps
+if TYPE_CHECKING:
+    from withinpx.tracking.detect import Chunk
 
-BACKDROP = "background.safetensors"
-BACKGROUND = "background.png"
+BACKGROUND = "background.safetensors"
+BACKGROUND_IMAGE = "background.png"
 CERTIFICATE = "certificate.json"
-BATCH_PIXELS = 2_500_000  # of the frames that are looked at together
+ROUNDING_PX = 0.5 * 10**-DECIMALS  # z and positions are rounded to what the table holds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Detector:
-    """Ready to find its objects in frames of its camera."""
+    """Finds its objects in footage of its camera.
+
+    >>> import withinpx
+    >>> detector = withinpx.Detector.load("tracked")
+    >>> detector
+    Detector(clip: 3 objects in 64x54 px, 3 of 3 objects certified)
+    >>> detector.detect("clip")
+    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    """
 
     model: Autoencoder
-    background: BackgroundModel  # of a fixed camera; for a moving one, the threshold alone
+    background: BackgroundModel  # of a fixed camera; for a moving one it holds the threshold only
     selection: Selection  # the part of the recording that it knows, and the scale it works at
-    recording: tuple[int, int]  # width and height of the recording's pictures, px
-    shift: tuple[Shift, ...]  # of each object, from z to the middle of its body
+    recording: tuple[int, int]  # width and height of the recording's frames, px
+    shifts: tuple[Shift, ...]  # of each heatmap, from z to the object's centre
     certificate: Certificate
     moving_camera: bool = False
+    unordered: bool = False  # was it trained on unordered images?
+
+    def __repr__(self) -> str:
+        size, count = "x".join(map(str, self.recording)), len(self.certificate.objects)
+        return f"Detector({self.certificate.source}: {count} objects in {size} px, {self.certificate.verdict})"
 
     @property
     def scale(self) -> float:
-        """Px of the network's pictures per px of the recording."""
+        """Px of the network's input per px of the recording."""
         return self.selection.scale
 
-    def observe(self, images: ByteImages, backdrops: Pictures, encoder: Encoder | None = None) -> Observations:
-        """Look at frames (f, h, w, c); backdrops are one for all or one for each; another encoder may be used."""
-        parts = []
-        step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
-        for start in range(0, len(images), step):
-            some = slice(start, start + step)
-            behind = backdrops if len(backdrops) == 1 else backdrops[some]
-            frames = frames_of(images[some], behind, self.background, next(self.model.parameters()).device)
-            heatmaps = None if encoder is None else encoder(images[some])
-            parts.append(observe(self.model, frames, self.certificate.unused, heatmaps))
-        return Observations.joined(parts)
+    def detect(
+        self, source: Source, *, out: str | PathLike[str] | None = None, progress: bool | Report = False
+    ) -> Tracks:
+        """The objects in other footage of the same camera; with ``out``, the table and an overlay are written there."""
+        from withinpx.tracking.detect import detect  # noqa: PLC0415  (detect needs this class)
+
+        parts: list[Tracks] = []
+
+        def keep(chunk: "Chunk") -> None:
+            parts.append(chunk.tracks)
+
+        with reporting(progress) as report:
+            folder = None if out is None else Path(out)
+            detect(self, open_recording(source), folder, report=report, on_chunk=keep)
+        return Tracks.joined(parts)
+
+    def observe(
+        self, images: ByteImages, backgrounds: Pictures | None = None, encoder: Encoder | None = None
+    ) -> Observations:
+        """Run the network over frames (f, h, w, c) of its own size."""
+        rf, unused = self.certificate.encoder_rf, self.certificate.unused
+        return run(self.model, images, self.background, backgrounds, encoder_rf=rf, unused=unused, encoder=encoder)
 
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
-        """What was seen, in the recording's own pixels, with its bound and its verdict."""
-        used = [each.object for each in self.certificate.objects]
+        """Observations in pixels of the recording, with their bounds.
+
+        theorem_px = theorem 4.1 + leakage + residual + distance between the object's centre and its rendering's, which
+        is what the theorem is about. Around the position: theorem_px plus the distance from z, larger axis.
+        """
+        used = [obj.object for obj in self.certificate.objects]
         offset = np.where(seen.present[..., None], seen.offset, 0)
-        position = seen.z + shifts_at(self.shift, seen.z) + offset
-        aside = np.abs(position - offset - seen.centre).max(axis=-1)  # the body's middle from that of all that is drawn
-        bound = np.array([self.certificate.of(each).bound for each in used])
+        centre = seen.z + shifts_at(self.shifts, seen.z)
+        aside = np.abs(centre - seen.centre).max(axis=-1)
+        positions = self.selection.to_recording(centre + offset)[:, used].round(DECIMALS)
+        z = self.selection.to_recording(seen.z)[:, used].round(DECIMALS)
+        theorem = np.array([self.certificate.of(heatmap).theorem_px for heatmap in used])
+        added = (seen.leakage + np.nan_to_num(seen.residual) + aside)[:, used] / self.scale
+        reasons = refusal_reasons(seen, self.certificate)[:, used]
+        theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
         return Tracks(
-            frames,
-            times_s,
-            self.selection.to_recording(position)[:, used],
-            self.selection.to_recording(seen.z)[:, used],
-            seen.box[:, used] / self.scale,
-            bound + (seen.leakage + np.nan_to_num(seen.residual) + aside)[:, used] / self.scale,
-            seen.residual[:, used] / self.scale,
-            seen.present[:, used],
-            reasons(seen, self.certificate)[:, used] == "",
-            *self.recording,
+            frames=frames,
+            times_s=times_s,
+            positions=positions,
+            sizes=seen.box[:, used] / self.scale,
+            bounds=theorem_px + np.abs(positions - z).max(axis=-1),
+            z=z,
+            theorem_px=theorem_px,
+            residual_px=seen.residual[:, used] / self.scale,
+            present=seen.present[:, used],
+            reasons=reasons,
+            width=self.recording[0],
+            height=self.recording[1],
+            unordered=self.unordered,
         )
 
-
-def frames_of(images: ByteImages, backdrops: Pictures, backdrop: BackgroundModel, device: torch.device) -> Frames:
-    """Frames as the network takes them."""
-    changed = torch.from_numpy(backdrop.changed(images, backdrops)).to(device)
-    return Frames(_planes(images, device), _planes(backdrops, device), changed)
-
-
-def _planes(pictures: ByteImages | Pictures, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(pictures)).to(device).permute(0, 3, 1, 2)
-
-
-def save_clip_detector(folder: Path, detector: Detector, source: str) -> None:
-    """Write the detector folder; the description last, so that a folder with one is whole."""
-    tensors = {"images": detector.background.images[:1], "threshold": detector.background.threshold}
-    backdrop = save_arrays({name: np.ascontiguousarray(value) for name, value in tensors.items()})
-    write_atomically(folder / BACKDROP, backdrop)
-    still = (detector.background.images[0] * 255).round().astype(np.uint8)
-    picture = BytesIO()
-    Image.fromarray(still.squeeze()).save(picture, "PNG")
-    write_atomically(folder / BACKGROUND, picture.getvalue())
-    certificate = dumps(detector.certificate).encode()
-    write_atomically(folder / CERTIFICATE, certificate)
-    about = {
-        "kind": "clip",
-        "selection": asdict(detector.selection),
-        "recording": detector.recording,
-        "shift": [_described(each) for each in detector.shift],
-        "moving_camera": detector.moving_camera,
-        "background_sha256": hashlib.sha256(backdrop).hexdigest(),
-        "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
-        "data": source,
-        "version": __version__,
-    }
-    save_detector(folder, detector.model, about)
-
-
-def _described(shift: Shift) -> dict[str, Any]:
-    return {"places": shift.places.tolist(), "steps": shift.steps.tolist(), "reach": shift.reach}
-
-
-def _shift(described: dict[str, Any]) -> Shift:
-    places, steps = (np.array(described[name], dtype=np.float64).reshape(-1, 2) for name in ("places", "steps"))
-    return Shift(places, steps, float(described["reach"]))
-
-
-def load_clip_detector(folder: Path) -> tuple[Detector, dict[str, Any]]:
-    """A detector that ``track`` made, and all that its description says."""
-    model, about = load_detector(folder)
-    if about.get("kind") != "clip":
-        raise InputError(f"{folder} is no detector of a clip: make one with  withinpx track CLIP --out FOLDER.")
-    try:
-        tensors = load_arrays(read_checked(folder / BACKDROP, about["background_sha256"]))
-        certified = read_checked(folder / CERTIFICATE, about["certificate_sha256"]).decode()
-        selection = dict(about["selection"])
-        selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
-        detector = Detector(
-            model,
-            BackgroundModel(tensors["images"], tensors["threshold"]),
-            Selection(**selection),
-            (int(about["recording"][0]), int(about["recording"][1])),
-            tuple(_shift(each) for each in about["shift"]),
-            Certificate.from_json(json.loads(certified)),
-            bool(about["moving_camera"]),
+    def over(self, selection: Selection) -> "Detector":
+        """The same detector for another time span; crop and scale stay its own."""
+        own = self.selection
+        span = Selection(
+            start=selection.start, end=selection.end, every=selection.every, crop=own.crop, scale=own.scale
         )
-        _check_sizes(detector)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, SafetensorError) as error:
-        raise InputError(f"The detector {folder} cannot be loaded ({type(error).__name__}): track again.") from None
-    return detector, about
+        return replace(self, selection=span)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the detector's files; detector.json comes last, so a folder that has it is complete."""
+        folder = Path(folder)
+        arrays = {"images": self.background.images[:1], "threshold": self.background.threshold}
+        background = save_arrays({name: np.ascontiguousarray(values) for name, values in arrays.items()})
+        write_atomically(folder / BACKGROUND, background)
+        image = BytesIO()
+        Image.fromarray((self.background.images[0] * 255).round().astype(np.uint8).squeeze()).save(image, "PNG")
+        write_atomically(folder / BACKGROUND_IMAGE, image.getvalue())
+        certificate = self.certificate.dumps().encode()
+        write_atomically(folder / CERTIFICATE, certificate)
+        about = {
+            "kind": "clip",
+            "selection": asdict(self.selection),
+            "recording": self.recording,
+            "shifts": [
+                {
+                    "positions": shift.positions.tolist(),
+                    "shifts": shift.shifts.tolist(),
+                    "bandwidth": shift.bandwidth,
+                }
+                for shift in self.shifts
+            ],
+            "moving_camera": self.moving_camera,
+            "unordered": self.unordered,
+            "background_sha256": hashlib.sha256(background).hexdigest(),
+            "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
+            "data": self.certificate.source,
+            "version": __version__,
+        }
+        save_detector(folder, self.model, about)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> "Detector":
+        """A detector that ``track`` made. Its files are checked against their hashes; nothing in them is executed."""
+        folder = Path(folder)
+        model, about = load_detector(folder)
+        if about.get("kind") != "clip":
+            raise InputError(f"{folder} is no detector of a clip: make one with  withinpx track CLIP --out FOLDER.")
+        try:
+            arrays = load_arrays(read_checked(folder / BACKGROUND, about["background_sha256"]))
+            certificate = read_checked(folder / CERTIFICATE, about["certificate_sha256"]).decode()
+            selection = dict(about["selection"])
+            selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
+            detector = cls(
+                model,
+                BackgroundModel(arrays["images"], arrays["threshold"]),
+                Selection(**selection),
+                (int(about["recording"][0]), int(about["recording"][1])),
+                tuple(_read_shift(shift) for shift in about["shifts"]),
+                Certificate.from_json(json.loads(certificate)),
+                bool(about["moving_camera"]),
+                bool(about["unordered"]),
+            )
+            detector._check_shapes()
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, SafetensorError) as error:
+            raise InputError(f"The detector {folder} cannot be loaded ({type(error).__name__}): track again.") from None
+        return detector
+
+    def _check_shapes(self) -> None:
+        network, background = self.model.config, self.background
+        size = (network.height, network.width)
+        heatmaps = sorted([*(obj.object for obj in self.certificate.objects), *self.certificate.unused])
+        if (
+            background.images.shape != (1, *size, network.colours)
+            or background.threshold.shape != size
+            or {background.images.dtype, background.threshold.dtype} != {np.dtype(np.float32)}
+            or len(self.shifts) != network.objects
+            or any(shift.positions.shape != shift.shifts.shape for shift in self.shifts)
+            or heatmaps != list(range(network.objects))
+        ):
+            raise ValueError
 
 
-def _check_sizes(detector: Detector) -> None:
-    """Do its parts fit together?"""
-    network, backdrop = detector.model.config, detector.background
-    size = (network.height, network.width)
-    objects = sorted([*(each.object for each in detector.certificate.objects), *detector.certificate.unused])
-    if (
-        backdrop.images.shape != (1, *size, network.colours)
-        or backdrop.threshold.shape != size
-        or {backdrop.images.dtype, backdrop.threshold.dtype} != {np.dtype(np.float32)}
-        or len(detector.shift) != network.objects
-        or any(each.places.shape != each.steps.shape for each in detector.shift)
-        or objects != list(range(network.objects))
-    ):
-        raise ValueError
+def _read_shift(content: dict[str, Any]) -> Shift:
+    positions, shifts = (np.array(content[name], np.float64).reshape(-1, 2) for name in ("positions", "shifts"))
+    return Shift(positions, shifts, float(content["bandwidth"]))

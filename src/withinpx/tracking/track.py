@@ -1,157 +1,195 @@
-"""The whole way: look at a clip, design a network, train it, certify it, and write down where everything is."""
+"""From a recording to certified tracks: inspect, plan, train, certify, detect."""
 
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from withinpx.certificate.recorded import Recorded
-from withinpx.data.recording import sample_clip, stream_clip
-from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.discovery.background import ByteImages, to_uint8
-from withinpx.discovery.inspection import MOST_FRAMES, inspect
-from withinpx.errors import BrokenTrainingError
+from withinpx.data.recording import Recording, Source, open_recording
+from withinpx.discovery.background import to_uint8
+from withinpx.discovery.inspection import MOST_FRAMES, Inspection
+from withinpx.discovery.inspection import inspect as inspect_clip
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.files import check_is_new, write_atomically
-from withinpx.tracking.attempt import ATTEMPTS, Attempt, Job, attempt, folder_of, thumbnails
-from withinpx.tracking.detect import TRACKS, EachChunk, chunks, detect
-from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
-from withinpx.tracking.page import PagePictures, write_page
-from withinpx.tracking.plan import Wishes, make_plan, scaled, working_scale
-from withinpx.tracking.summary import draw_summary
-from withinpx.tracking.tracks import Tracks, read_tracks
+from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt, attempt_folder
+from withinpx.tracking.detect import OnChunk, chunks, detect
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.options import InspectOptions, TrackOptions
+from withinpx.tracking.plan import make_plan, working_scale
+from withinpx.tracking.progress import Event, Report, TrainingEvents, reporting
+from withinpx.tracking.result import Result
+from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import begin_run
+from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG
 
 MOST_BROKEN = 3  # seeds whose training may break before the clip is given up
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class TrackSettings:
-    """What a person may ask of ``track``."""
-
-    selection: Selection = EVERYTHING
-    wishes: Wishes = field(default_factory=Wishes)
-    seed: int = 0
-    budget_s: float = 600.0  # another seed is tried, if one is refused, while this has not passed
-    overlay: bool = True
-
-
-@dataclass(frozen=True)
-class Tracked:
-    """What came of it."""
-
-    detector: Detector
-    tracks: Tracks
-    folder: Path
+DEFAULTS = TrackOptions()
 
 
 def track(
-    path: Path,
-    out: Path,
-    asked: TrackSettings,
-    settings: FitSettings,
+    source: Source,
+    options: TrackOptions = DEFAULTS,
     *,
+    out: str | PathLike[str] | None = None,
+    device: str = "auto",
+    progress: bool | Report = True,
     resume: bool = False,
-    say: Say = lambda _: None,
-    each_chunk: EachChunk | None = None,
-) -> Tracked:
-    """Train on a clip; write the detector, its certificate, the tracks, the overlay and the summary into a folder."""
+    settings: FitSettings | None = None,
+    on_chunk: OnChunk | None = None,
+    **changes: Any,
+) -> Result:
+    """Find the moving objects of a recording and prove, per frame, how far off each position can be.
+
+    ``source`` is a video file, a folder of images, or an array (frames, height, width[, 3]) of uint8. Further keywords
+    are fields of ``TrackOptions``. Nothing is written unless ``out`` names a new folder. ``progress`` shows bars on
+    standard error, or is a function that receives events. ``settings`` and ``on_chunk`` are for programs that
+    supervise a run: they replace ``device`` and receive every chunk of frames as it is detected.
+
+    >>> import withinpx
+    >>> result = withinpx.track("clip", objects=3, seed=0, progress=False)  # doctest: +SKIP
+    """
+    recording, options = open_recording(source), _changed(options, changes)
+    settings = settings or FitSettings(choose_device(device))
+    with reporting(progress) as report:
+        return _track(recording, options, None if out is None else Path(out), settings, report, resume, on_chunk)
+
+
+def _track(
+    recording: Recording,
+    options: TrackOptions,
+    out: Path | None,
+    settings: FitSettings,
+    report: Report,
+    resume: bool,
+    on_chunk: OnChunk | None,
+) -> Result:
     started = time.monotonic()
-    wanted = {"data": str(path), **asdict(asked)}
-    if not resume:
+    config = {"data": recording.source, **asdict(options)}
+    if out is not None and not resume:
         check_is_new(out)
-    elif (out / LOG).exists():  # which is written last
-        begin_run(out, wanted, resume)
-        return finished_before(path, out, each_chunk)
-    job = look(path, asked, say)
-    begin_run(out, wanted, resume)
+    elif out is not None and (out / LOG).exists():  # written last: the run is finished
+        begin_run(out, config, resume)
+        return _finished(recording, out, on_chunk)
+    setup = prepare(recording, options, report)
+    if out is not None:
+        begin_run(out, config, resume)
+    best = _best_attempt(setup, options, out, settings, report, started)
+    return _write(recording, out, best, setup, options, report, on_chunk)
+
+
+def inspect(source: Source, options: InspectOptions | None = None, **changes: Any) -> Inspection:
+    """What moves in a recording, before any training. Further keywords are fields of ``InspectOptions``.
+
+    >>> import withinpx
+    >>> inspection = withinpx.inspect("clip")
+    >>> len(inspection.objects)
+    3
+    """
+    options = _changed(options or InspectOptions(), changes)
+    return inspect_clip(open_recording(source).sample(options, MOST_FRAMES), options.background)
+
+
+def _changed(options: Any, changes: dict[str, Any]) -> Any:
+    try:
+        return replace(options, **changes)
+    except TypeError as error:
+        raise InputError(f"{error}: the options are those of {type(options).__name__}.") from None
+
+
+def prepare(recording: Recording, options: TrackOptions, report: Report) -> Setup:
+    """Decode a sample of the recording once, inspect it once, and plan the network for its working scale."""
+    clip = recording.sample(options, MOST_FRAMES, on_frame=lambda frame: report(Event("reading", frame.number + 1)))
+    for gap in clip.lost:
+        report(Event("reading", message=f"{recording.source}: {gap}"))
+    original = inspect_clip(clip, options.background)
+    scale = working_scale(original)
+    inspection = original.scaled(scale) if scale < 1 else original
+    plan = make_plan(inspection, options)
+    count = len(inspection.objects)
+    report(Event("inspecting", message=f"{count} moving object{'s' * (count != 1)}. {plan.why}"))
+    if scale < 1:
+        low, high = original.sizes
+        message = f"objects of {low:.0f} to {high:.0f} px are processed at {scale:g} of their size"
+        report(Event("inspecting", message=message))
+    for warning in plan.warnings:
+        report(Event("inspecting", message=f"warning: {warning}"))
+    return Setup(inspection, plan, original if scale < 1 else None)
+
+
+def _best_attempt(
+    setup: Setup, options: TrackOptions, out: Path | None, settings: FitSettings, report: Report, started: float
+) -> Attempt:
+    """Try one seed after another until all objects are certified or the time budget is spent."""
+    settings = replace(settings, callbacks=(*settings.callbacks, TrainingEvents(report)))
     best: Attempt | None = None
-    seed = asked.seed
+    seed = options.seed
     while True:
         attempt_started = time.monotonic()
-        folder = folder_of(out, seed)
-        folder.mkdir(parents=True, exist_ok=True)
-        there = replace(settings, folder=folder)
+        if out is not None:
+            folder = attempt_folder(out, seed)
+            folder.mkdir(parents=True, exist_ok=True)
+            settings = replace(settings, folder=folder)
         certified = False
         try:
-            tried = attempt(job, seed, there)
+            tried = attempt(setup, seed, settings)
         except BrokenTrainingError as error:
-            if best is None and seed - asked.seed >= MOST_BROKEN - 1:
+            if best is None and seed - options.seed >= MOST_BROKEN - 1:
                 raise
-            say(f"seed {seed}: {error}")
+            report(Event("training", message=f"seed {seed}: {error}"))
         else:
             best = tried if best is None or tried.merit > best.merit else best
             certified = tried.detector.certificate.certified
-            say(f"seed {seed}: {_verdict(tried)}")
+            report(Event("training", message=f"seed {seed}: {tried.detector.certificate.verdict}"))
         now = time.monotonic()
-        if best is not None and (certified or 2 * now - started - attempt_started > asked.budget_s):
-            return finish(path, out, best, job, overlay=asked.overlay, each_chunk=each_chunk)
+        if best is not None and (certified or 2 * now - started - attempt_started > options.budget):
+            return best
         seed += 1
 
 
-def look(path: Path, asked: TrackSettings, say: Say) -> Job:
-    """Inspect a clip at the scale it will be worked on, and plan the network."""
-    selection = asked.selection
-    clip = sample_clip(path, selection, MOST_FRAMES)
-    for stretch in clip.lost:
-        say(f"{path}: {stretch}")
-    recording = next(stream_clip(path)).whole
-    inspection = inspect(clip, asked.wishes.background)
-    recorded = None
-    scale = working_scale(inspection)
-    if scale < 1:
-        low, high = inspection.sizes
-        say(f"movers of {low:.0f} to {high:.0f} px are worked on at {scale:g} of their size")
-        recorded = Recorded(clip.frames, inspection.background.images, 1 / scale)
-        selection = scaled(selection, scale)
-        smaller = inspect(sample_clip(path, selection, MOST_FRAMES), asked.wishes.background)
-        inspection = smaller.with_movers_of(inspection, scale)
-    plan = make_plan(inspection, asked.wishes, selection.scale)
-    say(f"{len(inspection.objects)} thing(s) move. {plan.why}")
-    for warning in plan.warnings:
-        say(f"warning: {warning}")
-    return Job(inspection, plan, selection, recording, str(path), recorded)
+def _write(
+    recording: Recording,
+    out: Path | None,
+    best: Attempt,
+    setup: Setup,
+    options: TrackOptions,
+    report: Report,
+    on_chunk: OnChunk | None,
+) -> Result:
+    """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
+    detector, clip = best.detector, setup.inspection.clip
+    parts: list[Tracks] = []
+    frames = clip.stream() if clip.complete else None
+    background = None
+    if setup.original is not None:
+        sharp = setup.original
+        background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
+    if out is None:
 
+        def keep(chunk: Any) -> None:
+            parts.append(chunk.tracks)
+            if on_chunk is not None:
+                on_chunk(chunk)
 
-def finish(
-    path: Path, out: Path, best: Attempt, job: Job, *, overlay: bool, each_chunk: EachChunk | None = None
-) -> Tracked:
-    """Write everything."""
-    detector = best.detector
-    save_clip_detector(out, detector, str(path))
-    tracks, why = detect(detector, path, out, overlay=overlay, each_chunk=each_chunk)
-    write_atomically(out / "certificate.txt", detector.certificate.text().encode())
-    pictures = thumbnails(best)
-    title = f"{Path(detector.certificate.source).name}: {_verdict(best)}"
-    background, part = _background(job)
-    draw_summary(out / "summary.png", background, tracks, pictures, title, selection=part)
-    write_page(out / "certificate.html", detector.certificate, PagePictures(pictures, out / "summary.png", tracks, why))
-    write_atomically(out / LOG, (folder_of(out, best.seed) / LOG).read_bytes())
+        detect(detector, recording, report=report, on_chunk=keep, frames=frames)
+        return Result(detector, recording, in_memory=Tracks.joined(parts), background=background)
+    detector.save(out)
+    detect(detector, recording, out, overlay=options.overlay, report=report, on_chunk=on_chunk, frames=frames)
+    result = Result(detector, recording, out, background=background)
+    result.write_report(out)
+    write_atomically(out / LOG, (attempt_folder(out, best.seed) / LOG).read_bytes())
     shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
-    return Tracked(detector, tracks, out)
+    return result
 
 
-def finished_before(path: Path, out: Path, each_chunk: EachChunk | None) -> Tracked:
-    """What an earlier run wrote; ``each_chunk`` is given the recording once more."""
+def _finished(recording: Recording, out: Path, on_chunk: OnChunk | None) -> Result:
+    """The result of an earlier run; ``on_chunk`` receives the recording once more."""
     shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
-    detector, _ = load_clip_detector(out)
-    if each_chunk:
-        for chunk in chunks(detector, path):
-            each_chunk(chunk)
-    return Tracked(detector, read_tracks(out / TRACKS, *detector.recording), out)
-
-
-def _background(job: Job) -> tuple[ByteImages, Selection]:
-    """What lies behind the movers, as sharp as it was seen, and the part of the recording that it is."""
-    if job.recorded is None:
-        return to_uint8(job.inspection.background.images[0]), job.selection
-    return to_uint8(job.recorded.behind[0]), scaled(job.selection, job.recorded.zoom)
-
-
-def _verdict(tried: Attempt) -> str:
-    objects = tried.detector.certificate.objects
-    refused = [f"object {each.object} refused: {each.failed}" for each in objects if not each.certified]
-    return "; ".join([f"{len(objects) - len(refused)} of {len(objects)} objects certified", *refused])
+    detector = Detector.load(out)
+    if on_chunk is not None:
+        for chunk in chunks(detector, recording):
+            on_chunk(chunk)
+    return Result(detector, recording, out)

@@ -1,266 +1,402 @@
-"""The tracks table: where every object is in every frame, and how far off that can be."""
+"""Tracks: the position of every object in every frame, and the proved bound on its error."""
 
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from importlib import import_module
 from math import ceil
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.data.selection import Selection
 from withinpx.errors import InputError
-from withinpx.files import atomic_file, naming_file, writable_folder
+from withinpx.files import atomic_file, naming_file, read_json, writable_folder, write_json
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRACKS = "tracks.csv"
 COLUMNS = (
-    *("frame", "time_s", "object", "x", "y", "z_x", "z_y", "width", "height"),
-    *("bound_px", "residual_px", "present", "certified"),
+    *("frame", "time_s", "object", "x", "y", "width", "height", "bound_px", "motion_px", "sigma_px"),
+    *("z_x", "z_y", "theorem_px", "residual_px", "present", "certified", "reason"),
+    *("identity_certified", "identity_p"),
 )
+DECIMALS = 4  # of every px value in the table
+
+Array = NDArray[np.float64]
 
 
-LEAP = 2.0  # of its own size: a thing that moves farther from one frame to the next is not seen to move
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tracks:
-    """Where every object is in every frame, and how far off that can be. Pixels are the recording's own."""
+    """Positions of n objects in f frames, in pixels of the recording; (0, 0) is its top-left corner.
 
-    frames: NDArray[np.int64]  # (f,), number of each frame in the recording's decoded order
-    times_s: NDArray[np.float64]  # (f,)
-    positions: NDArray[np.float64]  # (f, n, 2), calibrated (x, y)
-    z: NDArray[np.float64]  # (f, n, 2), z
-    sizes: NDArray[np.float64]  # (f, n, 2), width and height of the object's box
-    bound_px: NDArray[np.float64]  # (f, n)
-    residual_px: NDArray[np.float64]  # (f, n), nan where not present
+    >>> import withinpx
+    >>> tracks = withinpx.read_tracks("tracked/tracks.csv")
+    >>> tracks
+    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    >>> tracks.positions.shape, tracks.bounds.shape
+    ((24, 3, 2), (24, 3))
+    >>> tracks.to_dataframe().columns[:8].tolist()
+    ['frame', 'time_s', 'object', 'x', 'y', 'width', 'height', 'bound_px']
+    """
+
+    frames: NDArray[np.int64]  # (f,), frame numbers in the recording
+    times_s: Array  # (f,), NaN where the recording has no clock
+    positions: Array  # (f, n, 2), calibrated centre (x, y)
+    sizes: Array  # (f, n, 2), width and height of the object's box
+    bounds: Array  # (f, n), proved half-width around the position, larger axis; NaN where refused
+    z: Array  # (f, n, 2), the raw latent position
+    theorem_px: Array  # (f, n), theorem 4.1's bound around z with what is added to it; NaN where refused
+    residual_px: Array  # (f, n), distance from the reconstructed object to the one in the frame; NaN where absent
     present: NDArray[np.bool_]  # (f, n)
-    certified: NDArray[np.bool_]  # (f, n)
-    width: int  # of the recording's picture, px
+    reasons: NDArray[np.str_]  # (f, n), why a position is refused; empty where it is certified
+    width: int  # of the recording's frames
     height: int
+    unordered: bool = False  # a set of images without an order: no displacement has a meaning
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 1 or self.present.ndim != 2 or self.present.shape[1] < 1:
             raise InputError("Tracks need a list of frames and at least one object.")
-        self._check_shapes()
+        rows = (len(self.frames), self.objects)
+        for name in _ARRAYS:
+            expected = rows[:1] if name in ("frames", "times_s") else (*rows, 2) if name in _PAIRS else rows
+            shape = getattr(self, name).shape
+            if shape != expected:
+                raise InputError(f"The tracks' {name} have the shape {shape} where {expected} is needed.")
         if (np.diff(self.frames) <= 0).any():
             raise InputError("The frames of the tracks are not in the order of the recording.")
         if self.width < 1 or self.height < 1:
-            raise InputError(f"The tracks' picture of {self.width}x{self.height} px has no pixel.")
+            raise InputError(f"The tracks' frame size of {self.width}x{self.height} px is empty.")
         known = np.isfinite(np.concatenate([self.positions, self.z, self.sizes], axis=-1)).all(axis=-1)
-        for row, each in np.argwhere(self.present & ~known):
-            raise InputError(f"Object {each} is present in frame {self.frames[row]} but has no position or size there.")
-
-    def _check_shapes(self) -> None:
-        flat = (len(self.frames), self.objects)
-        expected = {"times_s": flat[:1], "positions": (*flat, 2), "z": (*flat, 2), "sizes": (*flat, 2)}
-        expected |= dict.fromkeys(("bound_px", "residual_px", "present", "certified"), flat)
-        for name, shape in expected.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(f"The tracks' {name} have the shape {found} where {shape} belongs.")
+        for row, index in np.argwhere(self.present & ~known):
+            raise InputError(
+                f"Object {index} is present in frame {self.frames[row]} but has no position or size there."
+            )
 
     def __len__(self) -> int:
         return len(self.frames)
 
+    def __repr__(self) -> str:
+        certified, present = int(self.certified.sum()), int(self.present.sum())
+        return f"Tracks({len(self)} frames, {self.objects} objects, {certified} of {present} positions certified)"
+
     @property
     def objects(self) -> int:
-        """How many."""
         return int(self.present.shape[1])
 
-    @property
-    def unordered(self) -> bool:
-        """Do the objects leap from frame to frame, as in pictures in no order?"""
-        steps = np.abs(np.diff(self.positions, axis=0)).max(axis=-1)
-        known = self.present[1:] & self.present[:-1]
-        sizes = self.sizes.max(axis=-1)[1:]
-        return bool(known.any() and np.median(steps[known] / sizes[known].clip(min=1e-9)) > LEAP)
+    @cached_property
+    def certified(self) -> NDArray[np.bool_]:
+        """Which positions carry a proved bound: (f, n)."""
+        return np.asarray(self.reasons == "")
 
     @property
-    def boxes(self) -> NDArray[np.float64]:
-        """(f, n, 4): left, top, width, height of the box around each calibrated position, corner coordinates."""
+    def motion_bounds(self) -> Array:
+        """Proved half-width around each displacement since the previous frame: (f, n); NaN where there is none."""
+        motion = np.full(self.bounds.shape, np.nan)
+        if not self.unordered:
+            motion[1:] = self.bounds[1:] + self.bounds[:-1]
+        return motion
+
+    @property
+    def identity_certified(self) -> Array:
+        """1 where a position is proved to be the object of the previous frame, 0 where not, NaN where undefined.
+
+        Objects are certified only if no two look alike, so two certified positions in a row are the same object's.
+        """
+        identity = np.full(self.bounds.shape, np.nan)
+        if not self.unordered:
+            linked = self.certified[1:] & self.certified[:-1]
+            identity[1:] = np.where(self.present[1:], linked, np.nan)
+        return identity
+
+    @property
+    def boxes(self) -> Array:
+        """(f, n, 4): left, top, width, height of the box around each position."""
         return np.concatenate([self.positions - self.sizes / 2, self.sizes], axis=-1)
 
+    def __getitem__(self, rows: slice) -> "Tracks":
+        """A span of the tracked frames."""
+        part: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        return replace(self, **part)
 
-def in_picture(points: NDArray[np.float64], selection: Selection) -> NDArray[np.float64]:
-    """Positions (x, y) of the recording as positions in the part of it that was kept."""
-    origin = selection.crop[:2] if selection.crop is not None else (0, 0)
-    return np.asarray((points - np.array(origin)) * selection.scale, np.float64)
+    @classmethod
+    def joined(cls, parts: Sequence["Tracks"]) -> "Tracks":
+        """Consecutive parts of one recording as one."""
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+        return replace(parts[0], **joined)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per frame and object, with the columns of tracks.csv."""
+        import pandas as pd  # noqa: PLC0415  (a machine that only trains need not have it)
+
+        seen = self.present[..., None]
+        (x, y), (z_x, z_y), (width, height) = (
+            np.where(seen, pair, np.nan).reshape(-1, 2).T.round(DECIMALS)
+            for pair in (self.positions, self.z, self.sizes)
+        )
+        frame, number = np.indices(self.present.shape).reshape(2, -1)
+        identity = pd.array(self.identity_certified.ravel(), dtype="Float64")
+        return pd.DataFrame(
+            {
+                "frame": self.frames[frame],
+                "time_s": self.times_s[frame].round(6),
+                "object": number,
+                **{"x": x, "y": y, "width": width, "height": height},
+                "bound_px": _up(self.bounds),
+                "motion_px": _up(self.motion_bounds),
+                "sigma_px": np.nan,  # the statistical floor is not measured yet
+                **{"z_x": z_x, "z_y": z_y},
+                "theorem_px": _up(self.theorem_px),
+                "residual_px": self.residual_px.ravel().round(DECIMALS),
+                "present": self.present.ravel(),
+                "certified": self.certified.ravel(),
+                "reason": self.reasons.ravel(),
+                "identity_certified": identity.astype("boolean"),
+                "identity_p": np.nan,  # there are no guessed links: objects that look alike are refused
+            },
+            columns=list(COLUMNS),
+        )
+
+    def to_xarray(self) -> Any:
+        """A dataset with the dimensions that ``movement`` expects; needs the extra ``xarray``.
+
+        ``confidence`` is NaN: a bound is not a probability. ``bound_px`` and ``certified`` hold what is known.
+        """
+        xarray = _extra("xarray")
+        times = self.times_s if np.isfinite(self.times_s).all() else self.frames
+        seconds = times is self.times_s and len(self) > 1
+        positions = np.where(self.present[..., None], self.positions, np.nan).transpose(0, 2, 1)[:, :, None]
+        per_object = ("time", "keypoints", "individuals")
+        return xarray.Dataset(
+            {
+                "position": (("time", "space", "keypoints", "individuals"), positions),
+                "confidence": (per_object, np.full((len(self), 1, self.objects), np.nan)),
+                "bound_px": (per_object, self.bounds[:, None]),
+                "certified": (per_object, self.certified[:, None]),
+            },
+            coords={
+                "time": times,
+                "space": ["x", "y"],
+                "keypoints": ["centre"],
+                "individuals": [f"object{index}" for index in range(self.objects)],
+            },
+            attrs={
+                "ds_type": "poses",
+                "source_software": "withinpx",
+                "time_unit": "seconds" if seconds else "frames",
+                **({"fps": float(1 / np.median(np.diff(self.times_s)))} if seconds else {}),
+            },
+        )
+
+    def to_supervision(self, frame: int) -> Any:
+        """The objects of one frame as ``supervision.Detections``; needs the extra ``supervision``.
+
+        ``tracker_id`` and ``class_id`` are the object's number; ``data`` holds the columns without a field of their own.
+        """
+        supervision = _extra("supervision")
+        (rows,) = np.nonzero(self.frames == frame)
+        if not len(rows):
+            raise InputError(
+                f"Frame {frame} is not tracked: the tracks have frames {self.frames[0]} to {self.frames[-1]}."
+            )
+        row = int(rows[0])
+        here = np.flatnonzero(self.present[row])
+        corner, size = np.split(self.boxes[row, here], 2, axis=-1)
+        return supervision.Detections(
+            xyxy=np.concatenate([corner, corner + size], axis=-1),
+            confidence=self.scores[row, here],
+            class_id=here,
+            tracker_id=here,
+            data={
+                "position": self.positions[row, here],
+                "bound_px": self.bounds[row, here],
+                "z": self.z[row, here],
+                "theorem_px": self.theorem_px[row, here],
+                "residual_px": self.residual_px[row, here],
+                "certified": self.certified[row, here],
+                "reason": self.reasons[row, here],
+            },
+        )
+
+    @property
+    def scores(self) -> Array:
+        """(f, n), for formats with one confidence: 1 certified, 0.5 present but refused, 0 absent."""
+        return np.where(self.present, np.where(self.certified, 1.0, 0.5), 0.0)
+
+
+_ARRAYS = tuple(item.name for item in fields(Tracks) if item.name not in ("width", "height", "unordered"))
+_PAIRS = ("positions", "sizes", "z")
+
+
+def _extra(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"{package} is not installed: pip install 'withinpx[{package}]'.") from None
+
+
+def _up(bounds: Array) -> Array:
+    """Rounded up: rounding must not make a bound tighter."""
+    factor = 10**DECIMALS
+    return np.asarray(np.ceil(bounds.ravel() * factor - 1e-6) / factor)
 
 
 def bound_text(bound_px: float) -> str:
-    """A bound as people read it, rounded up: a promise must not get tighter by being printed."""
+    """A bound for people, rounded up to a tenth of a pixel."""
     return f"±{ceil(bound_px * 10 - 1e-6) / 10:.1f} px" if np.isfinite(bound_px) else "no bound"
 
 
 def write_tracks(path: Path, tracks: Tracks) -> None:
-    """``tracks.csv``, in one go."""
     with TracksWriter(path) as writer:
         writer.add(tracks)
 
 
 class TracksWriter:
-    """``tracks.csv`` written chunk by chunk: memory does not grow with the recording.
+    """Writes tracks.csv chunk by chunk; the file gets its name when all rows are there.
 
-    The rows go to a file beside, which takes the file's name when all are there.
+    The size of the recording's frames goes into a JSON file beside it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = writable_folder(path.parent) / path.name
         self._stack = ExitStack()
-        self._objects: int | None = None
-        self._last_frame = -1
+        self._last: Tracks | None = None
 
     def __enter__(self) -> Self:
         with naming_file(self._path):
-            beside = self._stack.enter_context(atomic_file(self._path))
-            file = self._stack.enter_context(beside.open("w", newline="", encoding="utf-8"))
-        self._csv = csv.writer(file, lineterminator="\n")
-        self._csv.writerow(COLUMNS)
+            part = self._stack.enter_context(atomic_file(self._path))
+            self._file = self._stack.enter_context(part.open("w", newline="", encoding="utf-8"))
+            self._file.write(",".join(COLUMNS) + "\n")
         return self
 
     def add(self, tracks: Tracks) -> None:
-        """The next frames."""
+        """Append the next frames."""
+        last = self._last
         if len(tracks) == 0:
             return
-        if self._objects not in (None, tracks.objects):
-            raise InputError(f"The tracks go from {self._objects} to {tracks.objects} objects midway.")
-        if tracks.frames[0] <= self._last_frame:
-            raise InputError(f"Frame {tracks.frames[0]} of the tracks comes after frame {self._last_frame}.")
-        self._objects, self._last_frame = tracks.objects, int(tracks.frames[-1])
+        if last is not None and last.objects != tracks.objects:
+            raise InputError(f"The tracks change from {last.objects} to {tracks.objects} objects midway.")
+        if last is not None and tracks.frames[0] <= last.frames[-1]:
+            raise InputError(f"Frame {tracks.frames[0]} of the tracks comes after frame {last.frames[-1]}.")
+        joint = tracks if last is None else Tracks.joined([last, tracks])
+        table = joint.to_dataframe().iloc[-tracks.present.size :]
+        flags = {name: table[name].astype("Int8") for name in ("present", "certified", "identity_certified")}
         with naming_file(self._path):
-            self._csv.writerows(csv_rows(tracks))
+            table.assign(**flags).to_csv(self._file, header=False, index=False, lineterminator="\n")
+        self._last = tracks[-1:]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with naming_file(self._path) if kind is None else suppress(OSError):  # what came first is told
+        with naming_file(self._path) if kind is None else suppress(OSError):  # report the first error
+            if kind is None and self._last is not None:
+                about = {name: getattr(self._last, name) for name in ("width", "height", "unordered")}
+                write_json(self._path.with_suffix(".json"), about)
             self._stack.__exit__(kind, error, trace)
 
 
-def csv_rows(tracks: Tracks) -> Iterator[list[str]]:
-    """One row per frame and object. A place or a size is empty where the object is not present."""
-    places = np.concatenate([tracks.positions, tracks.z, tracks.sizes], axis=-1)
-    places[~tracks.present] = np.nan
-    for row, (frame, time_s) in enumerate(zip(tracks.frames.tolist(), tracks.times_s.tolist(), strict=True)):
-        for each in range(tracks.objects):
-            yield [
-                str(frame),
-                f"{time_s:.6f}",
-                str(each),
-                *map(_cell, places[row, each].tolist()),
-                _cell(float(tracks.bound_px[row, each])),
-                _cell(float(tracks.residual_px[row, each])),
-                str(int(tracks.present[row, each])),
-                str(int(tracks.certified[row, each])),
-            ]
+def read_tracks(path: str | PathLike[str], width: int | None = None, height: int | None = None) -> Tracks:
+    """A table that ``track`` or ``detect`` wrote. The frame size is stored beside it, in tracks.json.
 
+    >>> read_tracks("tracked/tracks.csv")
+    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    """
+    path = Path(path)
+    table = _read_table(path)
+    objects = _count_objects(path, table["frame"].to_numpy(), table["object"].to_numpy())
+    about = {"width": width, "height": height, "unordered": False}
+    if width is None or height is None:
+        about = _read_about(path)
 
-def _cell(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.4f}"
+    def column(*names: str) -> Any:
+        values = np.stack([table[name].to_numpy() for name in names], axis=-1)
+        return values.reshape(-1, objects, *values.shape[1:]) if len(names) > 1 else values.reshape(-1, objects)
 
-
-def read_tracks(path: Path, width: int, height: int) -> Tracks:
-    """A table that ``write_tracks`` wrote; the size of the recording's picture is not in it."""
-    columns = _columns(path)
-    objects = _count_objects(path, columns)
-    shape = (-1, objects)
     try:
         return Tracks(
-            frames=columns["frame"].reshape(shape)[:, 0].astype(np.int64),
-            times_s=columns["time_s"].reshape(shape)[:, 0],
-            positions=_pairs(columns, "x", "y", objects),
-            z=_pairs(columns, "z_x", "z_y", objects),
-            sizes=_pairs(columns, "width", "height", objects),
-            bound_px=columns["bound_px"].reshape(shape),
-            residual_px=columns["residual_px"].reshape(shape),
-            present=columns["present"].reshape(shape).astype(np.bool_),
-            certified=columns["certified"].reshape(shape).astype(np.bool_),
-            width=width,
-            height=height,
+            frames=column("frame")[:, 0].astype(np.int64),
+            times_s=column("time_s")[:, 0],
+            positions=column("x", "y"),
+            sizes=column("width", "height"),
+            bounds=column("bound_px"),
+            z=column("z_x", "z_y"),
+            theorem_px=column("theorem_px"),
+            residual_px=column("residual_px"),
+            present=column("present").astype(np.bool_),
+            reasons=column("reason").astype(np.str_),
+            **about,  # type: ignore[arg-type]
         )
     except InputError as error:
-        raise InputError(f"{path} is no whole tracks table: {error}") from None
+        raise InputError(f"{path} is no complete tracks table: {error}") from None
 
 
-def _pairs(columns: dict[str, NDArray[np.float64]], first: str, second: str, objects: int) -> NDArray[np.float64]:
-    return np.stack([columns[first], columns[second]], axis=-1).reshape(-1, objects, 2)
+def _read_about(path: Path) -> dict[str, Any]:
+    beside = path.with_suffix(".json")
+    about = read_json(beside) if beside.exists() else None
+    if not isinstance(about, dict) or set(about) != {"width", "height", "unordered"}:
+        raise InputError(
+            f"The frame size of {path} is unknown ({beside.name} is missing or broken): give width and height."
+        )
+    return about
 
 
-def _columns(path: Path) -> dict[str, NDArray[np.float64]]:
-    values: list[list[float]] = []
+_FLAGS = {"present": ("0", "1"), "certified": ("0", "1"), "identity_certified": ("0", "1", "")}
+
+
+def _read_table(path: Path) -> "pd.DataFrame":
+    """The table with numbers as float, NaN where a cell is empty; a cell that is wrong is named with its line."""
+    import pandas as pd  # noqa: PLC0415
+
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.reader(file)
-            if tuple(next(rows, ())) != COLUMNS:
-                raise InputError(f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}.")
-            values.extend(_numbers(path, rows.line_num, cells) for cells in rows)
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     except OSError as error:
         raise InputError(f"The tracks table {path} cannot be read: {error.strerror}.") from None
-    except (UnicodeDecodeError, csv.Error):
+    except UnicodeDecodeError:
         raise InputError(f"{path} is no tracks table: it is not text.") from None
-    if not values:
+    except pd.errors.EmptyDataError:
+        table = pd.DataFrame()
+    except pd.errors.ParserError as error:
+        raise InputError(f"{path} is no tracks table: {str(error).strip()}.") from None
+    if tuple(table.columns) != COLUMNS:
+        raise InputError(f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}.")
+    if table.empty:
         raise InputError(f"The tracks table {path} has no rows.")
-    return dict(zip(COLUMNS, np.array(values, np.float64).T, strict=True))
+    short = table.isna().any(axis=1)
+    if short.any():
+        raise InputError(f"{path} has too few values in line {int(short.argmax()) + 2}: {len(COLUMNS)} are needed.")
+    for name in COLUMNS:
+        if name == "reason":
+            continue
+        cells = table[name]
+        if name in _FLAGS:
+            wrong, needed = ~cells.isin(_FLAGS[name]), "0 or 1"
+        else:
+            table[name] = pd.to_numeric(cells, errors="coerce")
+            wrong, needed = ~np.isfinite(table[name]) & (cells != ""), "a number"
+            if name in ("frame", "object"):
+                wrong = ~cells.str.fullmatch(r"\d+")
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise InputError(f"{path} has {cells[row]!r} for {name} in line {row + 2}: {needed} is needed there.")
+        if name in _FLAGS:
+            table[name] = pd.to_numeric(cells, errors="coerce")
+    return table
 
 
-def _numbers(path: Path, line: int, cells: list[str]) -> list[float]:
-    if len(cells) != len(COLUMNS):
-        raise InputError(f"{path} has {len(cells)} values in line {line} where {len(COLUMNS)} belong.")
-    numbers = []
-    for name, cell in zip(COLUMNS, cells, strict=True):
-        try:
-            numbers.append(_KINDS.get(name, _measure)(cell))
-        except ValueError:
-            raise InputError(f"{path} has {cell!r} for {name} in line {line}: {_wanted(name)} belongs there.") from None
-    return numbers
-
-
-def _count(cell: str) -> float:
-    if not cell.isdecimal():
-        raise ValueError
-    return int(cell)
-
-
-def _truth(cell: str) -> float:
-    return ("0", "1").index(cell)
-
-
-def _time(cell: str) -> float:
-    if not np.isfinite(float(cell)):
-        raise ValueError
-    return float(cell)
-
-
-def _measure(cell: str) -> float:
-    return float(cell) if cell else np.nan
-
-
-_KINDS: dict[str, Callable[[str], float]] = {
-    "frame": _count,
-    "object": _count,
-    "time_s": _time,
-    "present": _truth,
-    "certified": _truth,
-}
-
-
-def _wanted(name: str) -> str:
-    return "0 or 1" if name in ("present", "certified") else "a number"
-
-
-def _count_objects(path: Path, columns: dict[str, NDArray[np.float64]]) -> int:
-    """Every frame has the same objects, 0 and up, each once: the first frame says how many."""
-    frames, numbers = columns["frame"], columns["object"]
+def _count_objects(path: Path, frames: Array, numbers: Array) -> int:
+    """Every frame must list the same objects, 0 and up, once each; the first frame shows how many."""
     others = np.flatnonzero(frames != frames[0])
     objects = int(others[0]) if len(others) else len(frames)
-    place = np.arange(len(frames))
-    wrong = np.flatnonzero((numbers != place % objects) | (frames != frames[place - place % objects]))
+    row = np.arange(len(frames))
+    wrong = np.flatnonzero((numbers != row % objects) | (frames != frames[row - row % objects]))
     if len(wrong):
         line = int(wrong[0]) + 2
-        raise InputError(f"{path} has an object too few or too many at line {line}: every frame has the same ones.")
+        raise InputError(f"{path} has an object too few or too many at line {line}: every frame lists the same ones.")
     if len(frames) % objects:
         raise InputError(f"{path} breaks off in the middle of frame {frames[-1]:g}.")
     return objects

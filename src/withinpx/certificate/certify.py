@@ -1,0 +1,87 @@
+"""From a trained network and its observations of a clip to the certificate."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.certificate.assumptions import ReceptiveFields, check_object
+from withinpx.certificate.calibration import Shift
+from withinpx.certificate.certificate import Certificate, ObjectCertificate
+from withinpx.inference.observation import Observations
+from withinpx.inference.rendering import templates
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.receptive_field import measured_receptive_field
+from withinpx.theory.bound import GATE_PX
+
+UNEXPLAINED = 0.5  # of the smallest object's area: a larger changed region that no object explains counts,
+UNEXPLAINED_SHARE = 0.1  # if it occurs in more than this share of the frames
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a certificate is about."""
+
+    source: str
+    scale: float  # px of the network's input per px of the recording
+    followed: int  # heatmaps that follow an object; the others are unused
+    look_alikes: tuple[tuple[int, int], ...] = ()  # pairs of objects that inspection cannot tell apart
+    warnings: tuple[str, ...] = ()
+
+
+def receptive_fields(model: Autoencoder) -> ReceptiveFields:
+    """Measured in double precision on the trained weights."""
+    exact = copy.deepcopy(model).cpu().double()
+    return ReceptiveFields(
+        measured_receptive_field(exact.encoder, model.config.colours) + GATE_PX,
+        measured_receptive_field(exact.decoder, model.config.objects + model.background.input_maps),
+    )
+
+
+def certify(
+    subject: Subject,
+    model: Autoencoder,
+    fields: ReceptiveFields,
+    seen: Observations,
+    kept_out: NDArray[np.intp],
+    shifts: tuple[Shift, ...],
+    version: str = "",
+) -> Certificate:
+    """Check every assumption for every object. ``kept_out`` are the frames that training never saw."""
+    scale = subject.scale
+    rendered = templates(model, seen.z, seen.present)[: subject.followed]
+    unseen = seen.only(kept_out)
+    objects = []
+    for index in range(subject.followed):
+        look_alikes = tuple(j if i == index else i for i, j in subject.look_alikes if index in (i, j))
+        found = check_object(model, fields, unseen, seen, rendered, index=index, scale=scale, look_alikes=look_alikes)
+        size = (found.size.smallest / scale, found.size.largest / scale)
+        x, y = np.median(shifts[index].shifts, axis=0) / scale
+        objects.append(
+            ObjectCertificate(index, size, found.theorem_px / scale, (float(x), float(y)), found.limits, found.checks)
+        )
+    return Certificate(
+        source=subject.source,
+        frames=len(seen),
+        kept_out=len(kept_out) if len(kept_out) < len(seen) else 0,
+        encoder_rf=fields.encoder,
+        decoder_rf=fields.decoder,
+        sigma=model.config.sigma,
+        support=float(model.config.support or 0.0),
+        scale=scale,
+        objects=tuple(objects),
+        unused=tuple(range(subject.followed, model.config.objects)),
+        warnings=(*subject.warnings, *_unexplained(seen, subject.followed)),
+        version=version,
+    )
+
+
+def _unexplained(seen: Observations, followed: int) -> list[str]:
+    """A warning if something moves that no object explains."""
+    areas = [np.prod(seen.box[seen.present[:, index], index], axis=-1) for index in range(followed)]
+    smallest = min((float(np.median(area)) for area in areas if len(area)), default=np.inf)
+    share = float((seen.unexplained[:, 0] > UNEXPLAINED * smallest).mean())
+    if share <= UNEXPLAINED_SHARE:
+        return []
+    return [f"something that no object explains moves in {share:.0%} of the frames"]

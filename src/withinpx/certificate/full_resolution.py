@@ -1,0 +1,60 @@
+"""Object centres in full-resolution frames, for networks that work on smaller ones.
+
+The shift from z to the centre is a property of the recording, so it is measured where the recording is sharpest: once
+per inspected frame.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import ndimage
+from torch import Tensor
+
+from withinpx.discovery.background import ByteImages, Pictures, to_float
+from withinpx.inference.masks import middle_and_box, soft_mask, strength_of_body
+from withinpx.inference.observation import Observations
+
+MARGIN = 0.25  # of the rendered size, and
+MARGIN_PX = 2.0  # of the network's input: how much further the object may reach than its rendering
+GAP = 0.04  # of its size: parts of an object are no further apart than this
+
+
+def object_centres(seen: Observations, frames: ByteImages, backgrounds: Pictures, zoom: float) -> NDArray[np.float64]:
+    """The centre of each object without its shadow (f, n, 2), px of the network's input; NaN where it is not isolated.
+
+    ``zoom`` is the number of px of ``frames`` (f, h, w, c) per px of the network's input.
+    """
+    centres = np.full(seen.centre.shape, np.nan)
+    for frame, index in zip(*np.nonzero(seen.present & ~seen.at_border & ~_overlapping(seen)), strict=True):
+        middle = seen.centre[frame, index] + seen.offset[frame, index]
+        reach = (0.5 + MARGIN) * seen.box[frame, index] + MARGIN_PX
+        left, top = np.floor((middle - reach) * zoom).clip(0).astype(int)
+        right, bottom = np.ceil((middle + reach) * zoom).astype(int)
+        image, background = (
+            _planes(images[frame if len(images) > 1 else 0, top:bottom, left:right]) for images in (frames, backgrounds)
+        )
+        mask = soft_mask(strength_of_body(image, background))
+        mask = _largest_part(mask, GAP * float(seen.size[frame, index]) * zoom)
+        centres[frame, index] = ((middle_and_box(mask)[0] + torch.tensor([left, top])) / zoom).numpy()
+    return centres
+
+
+def _planes(image: ByteImages | Pictures) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
+
+
+def _overlapping(seen: Observations) -> NDArray[np.bool_]:
+    """Is another object's box so near that the two could be mixed up? (f, n)"""
+    apart = np.abs(seen.centre[:, :, None] - seen.centre[:, None])  # (f, n, n, 2)
+    reach = (0.5 + MARGIN) * (seen.box[:, :, None] + seen.box[:, None]) + 2 * MARGIN_PX
+    near = (apart < reach).all(axis=-1) & seen.present[:, None]
+    return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))
+
+
+def _largest_part(mask: Tensor, gap: float) -> Tensor:
+    """The strongest connected part of a mask, with what lies within the gap."""
+    width = max(1, round(gap))
+    closed = ndimage.binary_closing(np.pad(mask.numpy() > 0, width), iterations=width)
+    labels, _ = ndimage.label(closed[width:-width, width:-width], structure=np.ones((3, 3)))
+    masses = np.bincount(labels.ravel(), weights=mask.numpy().ravel())
+    return mask * torch.from_numpy(labels == 1 + masses[1:].argmax()) if len(masses) > 1 else mask

@@ -1,0 +1,92 @@
+"""Reconstructions by the decoder: whole frames, and one object with and without."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from withinpx.inference.registration import SEARCH_PX
+from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.background import LayeredBackground
+from withinpx.model.field import dense_maps, masked
+from withinpx.model.sparse import sparse_decoder_maps
+from withinpx.model.windows import Windows, crop_images
+
+GREY = 0.5  # the background that templates are rendered over
+THUMBNAIL_MARGIN = 3  # px
+
+
+def compose(model: Autoencoder, maps: Float[Tensor, "b o h w"], backgrounds: Tensor | None) -> Float[Tensor, "b c h w"]:
+    """Images from the decoder's maps; a layered model blends them over the backgrounds (its own still if None)."""
+    if not isinstance(model.background, LayeredBackground):
+        return maps
+    return LayeredBackground.over(maps, model.background.still[None] if backgrounds is None else backgrounds)
+
+
+@torch.no_grad()
+def reconstruct(
+    model: Autoencoder,
+    z: Float[Tensor, "b n 2"],
+    present: Bool[Tensor, "b n"],
+    backgrounds: Float[Tensor, "p c h w"] | None = None,
+    nearby: Float[Tensor, "b c h w"] | None = None,
+) -> Float[Tensor, "b c h w"]:
+    """Frames with the present objects rendered at z."""
+    if nearby is not None:
+        return model.decode(z, nearby, present)
+    return compose(model, dense_maps(sparse_decoder_maps(model, z, present)), backgrounds)
+
+
+def object_difference(
+    model: Autoencoder,
+    z: Float[Tensor, "b n 2"],
+    index: Int[Tensor, " b"],
+    present: Bool[Tensor, "b n"] | None = None,
+    backgrounds: Float[Tensor, "p c h w"] | None = None,
+    nearby: Float[Tensor, "b c h w"] | None = None,
+) -> Float[Tensor, "b c h w"]:
+    """The reconstruction with object ``index`` of each row minus the one without it; others as ``present`` says."""
+    rows = torch.arange(len(z), device=z.device)
+    shown = torch.zeros(z.shape[:2], dtype=torch.bool, device=z.device) if present is None else present.clone()
+    shown[rows, index] = True
+    hidden = shown.clone()
+    hidden[rows, index] = False
+    return reconstruct(model, z, shown, backgrounds, nearby) - reconstruct(model, z, hidden, backgrounds, nearby)
+
+
+def windows_around(z: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:
+    """One window per position, wide enough for everything rendered there and for the search around it."""
+    config = model.config
+    reach = config.decoder_rf // 2 + int((config.support or 4 * config.sigma) + 1) + SEARCH_PX + 1
+    left, top = (z.floor().long() - reach).T
+    side = 2 * reach + 1
+    return Windows(torch.arange(len(z), device=z.device), top, left, side, side)
+
+
+def templates(
+    model: Autoencoder, observed: NDArray[np.float64], present: NDArray[np.bool_]
+) -> Float[Tensor, "n c h w"]:
+    """Each object alone over grey, as a difference from it, rendered at its observed z (f, n, 2) nearest the centre."""
+    config, device = model.config, next(model.parameters()).device
+    middle = np.array([config.width / 2, config.height / 2])
+    nearest = []
+    for index in range(config.objects):
+        z = observed[present[:, index], index]
+        nearest.append(z[int(np.abs(z - middle).max(axis=1).argmin())] if len(z) else middle)
+    z = torch.tensor(np.array(nearest), dtype=torch.float32, device=device)
+    grey = torch.full((1, config.colours, config.height, config.width), GREY, device=device)
+    own = torch.arange(config.objects, device=device)
+    difference = object_difference(model, z[:, None].expand(-1, config.objects, -1), own, backgrounds=grey)
+    windows = windows_around(z, model)
+    return masked(crop_images(difference, windows), windows, (config.height, config.width))
+
+
+def thumbnail(template: Float[Tensor, "c h w"]) -> NDArray[np.uint8]:
+    """A template cropped to its object, (height, width, colours), over grey."""
+    strength = template.abs().amax(dim=0)
+    rows, columns = (strength >= 0.1 * strength.amax()).nonzero(as_tuple=True)
+    top, left = (max(0, int(axis.min()) - THUMBNAIL_MARGIN) for axis in (rows, columns))
+    bottom, right = (int(axis.max()) + THUMBNAIL_MARGIN + 1 for axis in (rows, columns))
+    image = (template[:, top:bottom, left:right] + GREY).clamp(0, 1)
+    return np.asarray((image.permute(1, 2, 0).cpu().numpy() * 255).round().astype(np.uint8))

@@ -1,0 +1,73 @@
+"""The options of inspection, tracking and detection: one declaration for the library, the command line and the studio."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from withinpx.data.selection import Selection
+from withinpx.errors import InputError
+
+BackgroundName = Literal["auto", "layered", "perspective", "nearby"]
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+Format = Literal["coco", "mot", "dlc"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(Selection):
+    """Which part of the recording to use, and how its background is known."""
+
+    background: BackgroundName = "auto"
+    """`layered`: objects look the same everywhere. `perspective`: their appearance depends on where they are. `nearby`:
+    the camera moves, and the background is estimated from frames nearby in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackOptions(InspectOptions):
+    """Everything that decides what ``track`` learns.
+
+    >>> TrackOptions(objects=2, seed=1).objects
+    2
+    """
+
+    objects: int | Literal["auto"] = "auto"
+    """How many objects to follow; `auto` finds the number."""
+    encoder_rf: int | None = None
+    """Receptive field of the encoder, px; chosen if not given."""
+    decoder_rf: int | None = None
+    """Receptive field of the decoder, px; chosen if not given."""
+    sigma: float | None = None
+    """Width of the rendered Gaussian, px; chosen if not given."""
+    target: float | None = None
+    """The largest error of z that is acceptable, px; the network is designed for it."""
+    channels: int = 32
+    """Channels of every hidden layer."""
+    seed: int = 0
+    """The first seed to try."""
+    budget: float = 600.0
+    """Seconds within which another seed is tried if one is refused."""
+    overlay: bool = True
+    """Write overlay.mp4."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objects != "auto" and (not isinstance(self.objects, int) or self.objects < 1):
+            raise InputError(f"The number of objects is {self.objects}: give one at least, or auto.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectOptions:
+    """How a detector is run over other footage; crop and scale are the detector's own."""
+
+    start: float | None = None
+    """Skip frames before this time, s."""
+    end: float | None = None
+    """Skip frames after this time, s."""
+    every: int = 1
+    """Use one frame in this many."""
+    overlay: bool = True
+    """Write overlay.mp4."""
+    export: tuple[Format, ...] = ()
+    """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
+    device: DeviceName = "auto"
+    """Where to compute."""
+    backend: Literal["torch", "onnx"] = "torch"
+    """`onnx` runs the encoder with onnxruntime, over the whole frame."""
