@@ -1,4 +1,4 @@
-"""One small clip, tracked once as a person would, for all tests that need a real detector."""
+"""One small clip, tracked once by the command line, for all tests that need a real detector."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,30 +16,30 @@ from withinpx.data.clip import Clip
 from withinpx.data.scenes import BLUE, RED, YELLOW
 from withinpx.data.stage import Camera, GeneratedClip, SceneObject, Stage
 from withinpx.tracking import attempt
-from withinpx.tracking.detector import Detector, load_clip_detector
+from withinpx.tracking.detector import Detector
 from withinpx.training.recipe import CLIP
 
 FRAMES, WIDTH, HEIGHT = 24, 64, 54
 STEPS, WARM_START_STEPS, BATCH = 90, 50, 6  # enough for a clip as small as this
-COMMAND = "--objects 4 --channels 12 --budget 1 --device cpu --export coco mot dlc"  # three things, one heatmap spare
+COMMAND = "--objects 4 --channels 12 --budget 1 --device cpu --export coco mot dlc"  # three objects, one spare heatmap
 
 
 @dataclass(frozen=True)
 class TrackedClip:
-    """What was filmed, and where the pictures and the answer lie."""
+    """The generated clip, its frames as images, and the folder of its run."""
 
     made: GeneratedClip
-    pictures: Path
+    images: Path
     folder: Path
 
     @property
     def detector(self) -> Detector:
-        """Read anew each time, so that a test may spoil it."""
-        return load_clip_detector(self.folder)[0]
+        """Loaded anew each time, so that a test may change it."""
+        return Detector.load(self.folder)
 
 
 def small_stage(seed: int = 0) -> Stage:
-    """Three things of about 8 px that differ in colour, each on a way of its own over the whole width."""
+    """Three objects of about 8 px that differ in colour, each with a trajectory over the whole width."""
     share = np.linspace(0, 1, FRAMES)
     across, wave = 9 + (WIDTH - 18) * share, 2 * np.sin(2 * np.pi * share)
     things = (
@@ -50,7 +50,7 @@ def small_stage(seed: int = 0) -> Stage:
     return Stage(things, WIDTH, HEIGHT, camera=Camera(0.005), seed=seed)
 
 
-def write_pictures(folder: Path, clip: Clip) -> Path:
+def write_images(folder: Path, clip: Clip) -> Path:
     folder.mkdir(parents=True)
     for number, pixels in enumerate(clip.frames):
         Image.fromarray(pixels).save(folder / f"{number:03d}.png")
@@ -59,20 +59,27 @@ def write_pictures(folder: Path, clip: Clip) -> Path:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Such small pictures are not worth sharing between cores: threads that wait for each other take all the time."""
+    """Frames this small are faster on one core."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
 
 
-@cache
-def track_once(temporary: Path) -> TrackedClip:
-    made, folder = small_stage().render(), temporary / "tracked"
-    pictures = write_pictures(folder / "clip", made.clip)
+@contextmanager
+def small_training() -> Iterator[None]:
+    """Fewer steps, on one core: enough for a clip as small as this."""
     recipe = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
     with one_thread(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempt, "STEPS", STEPS)
         patch.setattr(attempt, "CLIP", recipe)
-        main(["track", str(pictures), "--out", str(folder / "out"), *COMMAND.split()])
-    return TrackedClip(made, pictures, folder / "out")
+        yield
+
+
+@cache
+def track_once(temporary: Path) -> TrackedClip:
+    made, folder = small_stage().render(), temporary / "tracked"
+    images = write_images(folder / "clip", made.clip)
+    with small_training():
+        main(["track", str(images), "--out", str(folder / "out"), *COMMAND.split()])
+    return TrackedClip(made, images, folder / "out")

@@ -1,4 +1,4 @@
-"""Observations made by hand: what a network would say that sees everything right, to be spoiled where a test says."""
+"""Hand-made observations of a perfect network, to be changed where a test needs it."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from withinpx.inference.observation import Observations
 
 
-def seen_at(centre: NDArray[np.float64], size: float | tuple[float, float] = 8.0, **others: Any) -> Observations:
-    """Things drawn at these places (f, n, 2), each present, whole and with z in its middle unless ``others`` say so."""
+def seen_at(centre: NDArray[np.float64], size: float | tuple[float, float] = 8.0, **changes: Any) -> Observations:
+    """Objects rendered at these centres (f, n, 2), present, whole, with z at the centre, unless ``changes`` differ."""
     flat = centre.shape[:2]
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "z": centre,
         "centre": centre,
         "body": centre,
@@ -20,8 +20,8 @@ def seen_at(centre: NDArray[np.float64], size: float | tuple[float, float] = 8.0
         "explained": np.ones(flat),
         "leakage": np.zeros(flat),
         "outside_mass": np.zeros(flat),
-        "cut": np.zeros(flat, np.bool_),
+        "at_border": np.zeros(flat, np.bool_),
         "present": np.ones(flat, np.bool_),
         "unexplained": np.zeros((flat[0], 1)),
     }
-    return Observations(**(said | others))
+    return Observations(**(fields | changes))

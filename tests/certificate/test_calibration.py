@@ -3,16 +3,17 @@
 import pytest
 import torch
 
-from withinpx.certificate.calibration import drawn_objects, measured_shift, object_centres
+from withinpx.certificate.calibration import measured_shift, rendered_centres
 from withinpx.experiments.synthetic import SquaresRun, evaluate
+from withinpx.inference.masks import middle_and_box, soft_mask
 from withinpx.model.autoencoder import Autoencoder
 
 
-def test_the_centre_of_a_drawn_square_is_its_centre() -> None:
-    drawn = torch.zeros(1, 2, 20, 30)
-    drawn[0, 0, 3:8, 10:15] = 0.7
-    drawn[0, 1, 10:14, 20:24] = 2.0
-    assert object_centres(drawn)[0].tolist() == [[12.5, 5.5], [22.0, 12.0]]
+def test_the_centre_of_a_rendered_square_is_its_centre() -> None:
+    rendered = torch.zeros(1, 2, 20, 30)
+    rendered[0, 0, 3:8, 10:15] = 0.7
+    rendered[0, 1, 10:14, 20:24] = 2.0
+    assert middle_and_box(soft_mask(rendered))[0][0].tolist() == [[12.5, 5.5], [22.0, 12.0]]
 
 
 def test_z_plus_shift_is_the_truth_although_no_truth_was_used(tiny_run: SquaresRun, tiny_model: Autoencoder) -> None:
@@ -26,7 +27,7 @@ def test_z_plus_shift_is_the_truth_although_no_truth_was_used(tiny_run: SquaresR
 def test_the_trained_softargmax_leaks_less_than_a_hundredth_of_a_pixel(
     tiny_run: SquaresRun, tiny_model: Autoencoder
 ) -> None:
-    """z - truth is one constant over all test pictures: the full-map softmax adds nothing of its own."""
+    """z - truth is one constant over all test images: the full-map softmax adds nothing of its own."""
     assert evaluate(tiny_model, tiny_run).leakage <= 0.01
 
 
@@ -37,11 +38,11 @@ def test_every_test_position_is_within_the_bound(tiny_run: SquaresRun, tiny_mode
 
 
 @pytest.mark.parametrize(("right", "down"), [(1, 0), (0, -2), (3, 3)])
-def test_shifting_z_shifts_what_a_trained_decoder_draws(
+def test_shifting_z_shifts_what_a_trained_decoder_renders(
     tiny_run: SquaresRun, tiny_model: Autoencoder, right: int, down: int
 ) -> None:
     with torch.no_grad():
         z = tiny_model.encode(torch.from_numpy(tiny_run.data.train().images[40:41]))
-    before = object_centres(drawn_objects(tiny_model, z))
-    after = object_centres(drawn_objects(tiny_model, z + torch.tensor([right, down])))
+    before = rendered_centres(tiny_model, z)
+    after = rendered_centres(tiny_model, z + torch.tensor([right, down]))
     assert (after - before)[0, 0].tolist() == pytest.approx([right, down], abs=0.1)

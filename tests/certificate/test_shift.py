@@ -1,4 +1,4 @@
-"""The shift from z to the middle of a body is followed over the picture where it varies, and only there."""
+"""Calibration: the shift from z to the object's centre, constant or varying over the frame."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +8,17 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.certificate.observed import seen_at
+from withinpx.certificate.calibration import FEWEST, Shift, fit_shift, fit_shifts, shifts_at
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
-from withinpx.certificate.shift import FEWEST, Shift, fitted_shift, fitted_shifts, shifts_at
+from withinpx.data.clip import Clip
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
-from withinpx.tracking.attempt import Job, shifts_of
-from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
+from withinpx.tracking.attempt import Setup, calibrate
+from withinpx.tracking.detector import ROUNDING_PX, Detector
 from withinpx.tracking.plan import Plan
 
 WIDTH, HEIGHT = 100, 40
@@ -43,12 +44,12 @@ def off(shift: Shift, where: Points, expected: Points) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_shift_that_follows_an_s_over_the_picture_is_followed(seed: int) -> None:
+def test_a_shift_that_varies_over_the_frame_is_followed(seed: int) -> None:
     where, others = places(120, seed), places(50, seed + 100)
-    shift = fitted_shift(where, s_curve(where) + noise(120, seed), varies=True)
+    shift = fit_shift(where, s_curve(where) + noise(120, seed), varies=True)
     assert np.abs(shift.at(others) - s_curve(others)).mean() < 0.15
     assert off(shift, others, s_curve(others)) < 0.8
-    unvarying = fitted_shift(where, s_curve(where), varies=False)
+    unvarying = fit_shift(where, s_curve(where), varies=False)
     assert off(unvarying, others, s_curve(others)) > 1.5
 
 
@@ -56,7 +57,7 @@ def test_noise_around_a_constant_is_hardly_ever_followed() -> None:
     followed = 0
     for seed in range(40):
         steps = np.array([1.5, -0.5]) + noise(60, seed)
-        shift = fitted_shift(places(60, seed), steps, varies=True)
+        shift = fit_shift(places(60, seed), steps, varies=True)
         followed += off(shift, places(9), np.median(steps, axis=0)) > 0
         assert np.abs(shift.at(places(50)) - (1.5, -0.5)).mean() < 0.1  # half of the noise
     assert followed <= 4
@@ -65,30 +66,30 @@ def test_noise_around_a_constant_is_hardly_ever_followed() -> None:
 def test_a_few_frames_that_are_off_do_not_move_a_constant() -> None:
     steps = np.tile([1.0, 2.0], (40, 1))
     steps[:9] += 30
-    assert off(fitted_shift(places(40), steps, varies=False), places(5), np.array([1.0, 2.0])) == 0
+    assert off(fit_shift(places(40), steps, varies=False), places(5), np.array([1.0, 2.0])) == 0
 
 
-def test_too_few_places_say_nothing_about_how_it_varies() -> None:
+def test_too_few_measurements_give_a_constant() -> None:
     where = places(FEWEST - 1)
-    shift = fitted_shift(where, s_curve(where), varies=True)
+    shift = fit_shift(where, s_curve(where), varies=True)
     assert off(shift, places(9), np.median(s_curve(where), axis=0)) == 0
 
 
-def test_where_nothing_was_measured_there_is_no_shift() -> None:
-    assert off(fitted_shift(np.zeros((0, 2)), np.zeros((0, 2)), varies=True), places(9), np.zeros(2)) == 0
+def test_without_measurements_the_shift_is_zero() -> None:
+    assert off(fit_shift(np.zeros((0, 2)), np.zeros((0, 2)), varies=True), places(9), np.zeros(2)) == 0
 
 
-def test_far_from_all_places_it_is_that_of_the_nearest() -> None:
-    shift = Shift(np.array([[10.0, 10.0], [20.0, 10.0]]), np.array([[1.0, 0.0], [3.0, 0.0]]), reach=1.0)
+def test_far_from_all_measurements_the_nearest_counts() -> None:
+    shift = Shift(np.array([[10.0, 10.0], [20.0, 10.0]]), np.array([[1.0, 0.0], [3.0, 0.0]]), bandwidth=1.0)
     assert shift.at(np.array([[-500.0, 10.0], [900.0, 10.0], [15.0, 10.0]])).tolist() == [[1, 0], [3, 0], [2, 0]]
 
 
-def test_each_object_has_the_shift_of_its_body_where_that_is_known_and_else_of_what_is_drawn() -> None:
+def test_known_centres_are_used_first_and_rendered_centres_else() -> None:
     raw = places(40).reshape(20, 2, 2)
     seen = seen_at(raw + 9, z=raw, body=raw + np.array([3, 4]))
     body = np.full(raw.shape, np.nan)
     body[::2, 0] = raw[::2, 0] + (1, -1)
-    shifts = fitted_shifts(seen, body, varies=False)
+    shifts = fit_shifts(seen, body, varies=False)
     found = shifts_at(shifts, raw)
     assert found.shape == raw.shape
     np.testing.assert_allclose(found[:, 0], np.broadcast_to((1, -1), (20, 2)))
@@ -102,8 +103,8 @@ def test_frames_without_the_whole_object_do_not_count() -> None:
     body[12:] -= 50
     seen = seen_at(raw, body=body)
     seen.present[:8] = False
-    seen.cut[12:] = True
-    (shift,) = fitted_shifts(seen, body, varies=False)
+    seen.at_border[12:] = True
+    (shift,) = fit_shifts(seen, body, varies=False)
     np.testing.assert_allclose(shift.at(raw[:3, 0]), np.broadcast_to((1, 2), (3, 2)))
 
 
@@ -121,72 +122,91 @@ def a_detector(shift: tuple[Shift, ...], selection: Selection) -> Detector:
         channels=2,
         background=BackgroundMode.LAYERED,
     )
-    backdrop = BackgroundModel(np.full((1, 12, 14, 3), 0.5, np.float32), np.full((12, 14), 0.05, np.float32))
-    objects = tuple(ObjectCertificate(each, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for each in range(len(shift)))
+    background = BackgroundModel(np.full((1, 12, 14, 3), 0.5, np.float32), np.full((12, 14), 0.05, np.float32))
+    objects = tuple(ObjectCertificate(index, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for index in range(len(shift)))
     certificate = Certificate("made up", 10, 2, 5, 3, 0.8, 2.0, selection.scale, objects)
-    return Detector(new_network(config, 0).eval(), backdrop, selection, (28, 24), shift, certificate)
+    return Detector(new_network(config, 0).eval(), background, selection, (28, 24), shift, certificate)
 
 
-def test_a_detector_that_is_read_again_shifts_as_before(tmp_path: Path) -> None:
+def test_a_loaded_detector_has_the_same_shifts(tmp_path: Path) -> None:
     where = places(30)
-    shift = (Shift(where, s_curve(where) + noise(30), 3.0), Shift.everywhere(np.array([1 / 3, -2.0])))
-    save_clip_detector(tmp_path, a_detector(shift, Selection()), "a clip")
-    loaded, _ = load_clip_detector(tmp_path)
+    shift = (Shift(where, s_curve(where) + noise(30), 3.0), Shift.constant(np.array([1 / 3, -2.0])))
+    a_detector(shift, Selection()).save(tmp_path)
+    loaded = Detector.load(tmp_path)
     raw = np.stack([places(50, 7), places(50, 8)], axis=1)
-    np.testing.assert_array_equal(shifts_at(loaded.shift, raw), shifts_at(shift, raw))
+    np.testing.assert_array_equal(shifts_at(loaded.shifts, raw), shifts_at(shift, raw))
 
 
 def test_a_position_is_z_plus_its_shift_plus_the_offset_of_its_frame() -> None:
     raw = np.array([[[6.0, 5.0]], [[8.0, 7.0]]])
     offset = np.array([[[0.25, -0.5]], [[0.0, 0.0]]])
-    detector = a_detector((Shift.everywhere(np.array([1.0, 2.0])),), Selection(crop=(10, 20, 28, 24), scale=0.5))
+    detector = a_detector((Shift.constant(np.array([1.0, 2.0])),), Selection(crop=(10, 20, 28, 24), scale=0.5))
     tracks = detector.tracks(seen_at(raw, 4.0, offset=offset), np.arange(2), np.arange(2) / 25)
     np.testing.assert_allclose(tracks.positions[:, 0], np.array([[10 + 14.5, 20 + 13], [10 + 18, 20 + 18]]))
     np.testing.assert_allclose(tracks.z[:, 0], np.array([[10 + 12, 20 + 10], [10 + 16, 20 + 14]]))
 
 
-def test_the_bound_takes_in_how_far_the_body_lies_from_the_middle_of_all_that_is_drawn() -> None:
-    """The theorem is about the middle of all that is drawn, shadow included."""
+def test_the_bound_includes_the_distance_between_the_object_and_its_rendering_with_shadow() -> None:
+    """The theorem is about the centre of everything rendered, shadow included."""
     drawn = np.array([[[6.0, 5.0]], [[8.0, 7.0]]])
-    detector = a_detector((Shift.everywhere(np.array([1.0, 2.0])),), Selection(scale=0.5))
+    detector = a_detector((Shift.constant(np.array([1.0, 2.0])),), Selection(scale=0.5))
     frames, times_s = np.arange(2), np.arange(2) / 25
     same = detector.tracks(seen_at(drawn, 4.0, z=drawn - (1, 2)), frames, times_s)
-    np.testing.assert_allclose(same.bound_px, 4.0)  # of the certificate alone
+    np.testing.assert_allclose(same.theorem_px, 4.0 + ROUNDING_PX)  # of the certificate alone
     aside = detector.tracks(seen_at(drawn - (0.5, 1.5), 4.0, z=drawn - (1, 2)), frames, times_s)
-    np.testing.assert_allclose(aside.bound_px, 4.0 + 1.5 / 0.5)  # the worse axis, in px of the recording
+    np.testing.assert_allclose(
+        aside.theorem_px, ROUNDING_PX + 4.0 + 1.5 / 0.5
+    )  # the worse axis, in px of the recording
     offset = np.full(drawn.shape, 0.5)
     moved = detector.tracks(seen_at(drawn, 4.0, z=drawn - (1, 2), offset=offset), frames, times_s)
-    np.testing.assert_allclose(moved.bound_px, 4.0 + 0.5 / 0.5)  # the residual, once
+    np.testing.assert_allclose(moved.theorem_px, ROUNDING_PX + 4.0 + 0.5 / 0.5)  # the residual, once
 
 
-def test_leak_residual_and_the_body_s_distance_add_up_in_the_bound() -> None:
+def test_leakage_residual_and_distance_add_up_in_the_bound() -> None:
     drawn = np.array([[[6.0, 5.0]]])
-    detector = a_detector((Shift.everywhere(np.array([1.0, 0.0])),), Selection(scale=0.5))
+    detector = a_detector((Shift.constant(np.array([1.0, 0.0])),), Selection(scale=0.5))
     seen = seen_at(drawn, 4.0, leakage=np.array([[0.3]]), offset=np.array([[[0.0, -0.2]]]))
     tracks = detector.tracks(seen, np.arange(1), np.zeros(1))
-    np.testing.assert_allclose(tracks.bound_px, 4.0 + (0.3 + 0.2 + 1.0) / 0.5)
+    np.testing.assert_allclose(tracks.theorem_px, ROUNDING_PX + 4.0 + (0.3 + 0.2 + 1.0) / 0.5)
 
 
-def test_what_was_measured_of_something_else_is_not_followed() -> None:
+def test_outliers_are_left_out() -> None:
     where = places(150)
     steps = s_curve(where) + noise(150, strength=0.1)
-    steps[::15] += (30.0, -20.0)  # another thing's middle
-    shift = fitted_shift(where, steps, varies=True)
-    assert len(shift.steps) == 140
+    steps[::15] += (30.0, -20.0)  # another object's centre
+    shift = fit_shift(where, steps, varies=True)
+    assert len(shift.shifts) == 140
     assert np.abs(shift.at(where) - s_curve(where)).max() < 1.5
 
 
-def test_in_a_set_of_pictures_the_shift_leads_to_the_bodies_that_were_found() -> None:
+def test_in_unordered_images_the_shift_leads_to_the_blobs() -> None:
     raw = places(30).reshape(30, 1, 2)
-    seen = seen_at(raw, body=raw + np.array([5, 5]))  # what is drawn is elsewhere
+    seen = seen_at(raw, body=raw + np.array([5, 5]))  # the rendering is elsewhere
     blobs = tuple(
         Blob(frame, (x + 1, y - 2), (0, 0, 8, 8), 64, np.ones(3), 1.0, 8) for frame, (x, y) in enumerate(raw[:, 0])
     )
-    pictures = np.zeros((30, HEIGHT, WIDTH, 3), np.float32)
-    backdrop = BackgroundModel(pictures[:1], np.zeros((HEIGHT, WIDTH), np.float32))
-    inspection = Inspection(pictures, backdrop, (MovingObject(blobs),), (), np.zeros((30, 2)), unordered=True)
+    clip = Clip(np.zeros((30, HEIGHT, WIDTH, 3), np.uint8))
+    background = BackgroundModel(np.zeros((1, HEIGHT, WIDTH, 3), np.float32), np.zeros((HEIGHT, WIDTH), np.float32))
+    inspection = Inspection(clip, background, (MovingObject(blobs),), (), np.zeros((30, 2)), unordered=True)
     network = NetworkConfig(HEIGHT, WIDTH, 5, 9, 0.8, background=BackgroundMode.LAYERED)
-    job = Job(inspection, Plan(network, 1, 5.0, ""), Selection(), (WIDTH, HEIGHT), "a set")
-    np.testing.assert_allclose(shifts_of(job, seen)[0].at(raw[:, 0]), np.broadcast_to((1, -2), (30, 2)), atol=1e-5)
-    followed = replace(job, inspection=replace(inspection, unordered=False))
-    np.testing.assert_allclose(shifts_of(followed, seen)[0].at(raw[:, 0]), np.broadcast_to((5, 5), (30, 2)))
+    setup = Setup(inspection, Plan(network, 1, 5.0, ""))
+    np.testing.assert_allclose(calibrate(setup, seen)[0].at(raw[:, 0]), np.broadcast_to((1, -2), (30, 2)), atol=1e-5)
+    ordered = replace(setup, inspection=replace(inspection, unordered=False))
+    np.testing.assert_allclose(calibrate(ordered, seen)[0].at(raw[:, 0]), np.broadcast_to((5, 5), (30, 2)))
+
+
+def test_the_bound_around_the_position_adds_its_distance_from_z() -> None:
+    rendered = np.array([[[6.0, 5.0]]])
+    detector = a_detector((Shift.constant(np.array([1.0, 2.0])),), Selection(scale=0.5))
+    tracks = detector.tracks(seen_at(rendered, 4.0, z=rendered - (1, 2)), np.arange(1), np.zeros(1))
+    np.testing.assert_allclose(tracks.bounds, tracks.theorem_px + 2 / 0.5)  # the larger axis, px of the recording
+
+
+def test_a_refused_position_has_no_bound() -> None:
+    rendered = np.array([[[6.0, 5.0]], [[6.0, 5.0]]])
+    detector = a_detector((Shift.constant(np.zeros(2)),), Selection())
+    seen = seen_at(rendered, 4.0, explained=np.array([[1.0], [0.1]]))
+    tracks = detector.tracks(seen, np.arange(2), np.zeros(2))
+    assert tracks.reasons[:, 0].tolist() == ["", "reconstruction"]
+    assert np.isnan(tracks.bounds[:, 0]).tolist() == [False, True]
+    assert np.isnan(tracks.theorem_px[:, 0]).tolist() == [False, True]

@@ -1,32 +1,32 @@
-"""A drawing that is off is found to be off by as much, between the pixels, without any label."""
+"""Registration finds the sub-pixel offset between a rendering and the frame."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from withinpx.certificate.assumptions import UNLIKE, unlikeness
+from withinpx.certificate.assumptions import DISTINCT, appearance_difference
 from withinpx.inference.registration import register
 
 SIDE = 40
-RED, BLUE = (0.6, -0.2, -0.3), (-0.2, -0.1, 0.6)  # as differences from what lies behind
+RED, BLUE = (0.6, -0.2, -0.3), (-0.2, -0.1, 0.6)  # as differences from the background
 
 
 def blob(x: float, y: float, colour: tuple[float, ...] = RED, width: float = 3.0) -> Tensor:
-    """A soft thing around (x, y): (1, c, h, w)."""
+    """A soft object around (x, y): (1, c, h, w)."""
     rows, columns = torch.meshgrid(torch.arange(SIDE) + 0.5, torch.arange(SIDE) + 0.5, indexing="ij")
-    shape = torch.exp(-((((columns - x) / width) ** 2 + ((rows - y) / width) ** 2) ** 2))  # flat on top, as things are
+    shape = torch.exp(-((((columns - x) / width) ** 2 + ((rows - y) / width) ** 2) ** 2))  # flat on top
     return (torch.tensor(colour)[:, None, None] * shape)[None]
 
 
 @pytest.mark.parametrize("off", [(2.3, -1.4), (0.0, 0.0), (0.5, 0.5), (-3.25, 4.75), (5.5, -5.5)])
-def test_what_is_drawn_off_is_found_to_be_off_by_as_much(off: tuple[float, float]) -> None:
+def test_the_offset_is_found_to_a_tenth_of_a_pixel(off: tuple[float, float]) -> None:
     found = register(blob(20.1, 19.7), blob(20.1 + off[0], 19.7 + off[1]))
     assert (found.offset[0] - torch.tensor(off)).abs().max() < 0.1
     assert found.explained.item() > 0.95
     assert found.shown.item() == pytest.approx(1, abs=0.1)
 
 
-def test_a_fainter_drawing_is_at_the_same_place() -> None:
+def test_a_fainter_rendering_has_the_same_offset() -> None:
     found = register(0.7 * blob(20, 20), blob(21.6, 19.2))
     assert (found.offset[0] - torch.tensor([1.6, -0.8])).abs().max() < 0.1
 
@@ -37,35 +37,35 @@ def test_noise_does_not_move_it() -> None:
     assert (found.offset[0] - torch.tensor([2.3, -1.4])).abs().max() < 0.1
 
 
-def test_where_the_frame_shows_nothing_nothing_is_shown() -> None:
+def test_an_empty_frame_shows_nothing() -> None:
     found = register(blob(20, 20), torch.zeros(1, 3, SIDE, SIDE))
     assert found.shown.item() == 0
     assert found.explained.item() == 0
     assert found.offset.isfinite().all()
 
 
-def test_where_nothing_is_drawn_nothing_is_explained() -> None:
+def test_an_empty_rendering_explains_nothing() -> None:
     found = register(torch.zeros(1, 3, SIDE, SIDE), blob(20, 20))
     assert found.explained.item() == 0
     assert found.offset.isfinite().all()
 
 
-def test_another_thing_is_not_explained() -> None:
+def test_another_object_is_not_explained() -> None:
     assert register(blob(20, 20), blob(20, 20, BLUE)).explained.item() < 0.5
 
 
-def test_each_is_registered_by_itself() -> None:
+def test_objects_are_registered_independently() -> None:
     found = register(torch.cat([blob(20, 20), blob(20, 20)]), torch.cat([blob(22, 20), blob(20, 17)]))
     assert (found.offset - torch.tensor([[2.0, 0.0], [0.0, -3.0]])).abs().max() < 0.1
 
 
-def test_twins_are_not_unlike_wherever_they_are_drawn() -> None:
+def test_equal_objects_do_not_differ_wherever_they_are() -> None:
     one = blob(20, 20)[0]
-    assert unlikeness(one, one) < 1e-3
-    assert unlikeness(one, blob(23, 18)[0]) < 1e-2
-    assert unlikeness(one, blob(20.4, 19.6)[0]) < 2 * UNLIKE  # the parts of a pixel are not made up for
+    assert appearance_difference(one, one) < 1e-3
+    assert appearance_difference(one, blob(23, 18)[0]) < 1e-2
+    assert appearance_difference(one, blob(20.4, 19.6)[0]) < 2 * DISTINCT  # sub-pixel shifts are not compensated
 
 
-def test_another_colour_or_size_is_unlike() -> None:
-    assert unlikeness(blob(20, 20)[0], blob(20, 20, BLUE)[0]) > 1
-    assert unlikeness(blob(20, 20)[0], blob(20, 20, width=5)[0]) > 2 * UNLIKE
+def test_another_colour_or_size_differs() -> None:
+    assert appearance_difference(blob(20, 20)[0], blob(20, 20, BLUE)[0]) > 1
+    assert appearance_difference(blob(20, 20)[0], blob(20, 20, width=5)[0]) > 2 * DISTINCT

@@ -27,10 +27,11 @@ def made_up(frames: int = 8) -> Tracks:
         positions=positions,
         z=positions + np.array([0.5, -0.25]),
         sizes=np.broadcast_to([6.0, 4.0], positions.shape).copy(),
-        bound_px=np.broadcast_to([5.25, 4.0, 6.5], present.shape).copy(),
+        bounds=np.where(certified, [5.75, 4.5, 7.0], np.nan),
+        theorem_px=np.where(certified, [5.25, 4.0, 6.5], np.nan),
         residual_px=np.where(present, random.uniform(0, 1, present.shape).round(4), np.nan),
         present=present,
-        certified=certified,
+        reasons=np.where(certified, "", np.where(present, "reconstruction", "absent")),
         width=WIDTH,
         height=HEIGHT,
     )

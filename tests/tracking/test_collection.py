@@ -1,5 +1,6 @@
 """A detector over several recordings: a folder each, whole or not there."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ def test_each_recording_has_its_folder_and_a_finished_one_is_left_alone(
     clips = [tmp_path / "clips" / name for name in ("first", "second", "broken")]
     clips[0].parent.mkdir()
     for clip in clips[:2]:
-        clip.symlink_to(tracked.pictures)
+        clip.symlink_to(tracked.images)
     clips[2].mkdir()
     Image.new("RGB", (WIDTH + 1, HEIGHT)).save(clips[2] / "a.png")
     Image.new("RGB", (WIDTH + 1, HEIGHT)).save(clips[2] / "b.png")
@@ -34,25 +35,25 @@ def test_each_recording_has_its_folder_and_a_finished_one_is_left_alone(
     said = capsys.readouterr()
     assert "1 of 3 clips could not be used" in said.err.splitlines()[-1]
     assert "broken is 65x54 px" in said.out
-    assert "2 clips done, 0 there already" in said.out
+    assert "2 clips done, 0 existed already" in said.out
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*")) == [
         "first",
         "first/mot.txt",
         "first/tracks.csv",
+        "first/tracks.json",
         "second",
         "second/mot.txt",
         "second/tracks.csv",
+        "second/tracks.json",
     ]
-    before = read_tracks(tracked.folder / "tracks.csv", WIDTH, HEIGHT).positions[::4]
-    after = read_tracks(out / "second" / "tracks.csv", WIDTH, HEIGHT).positions
+    before = read_tracks(tracked.folder / "tracks.csv").positions[::4]
+    after = read_tracks(out / "second" / "tracks.csv").positions
     np.testing.assert_allclose(after, before, atol=2e-4)
 
     (out / "first" / "tracks.csv").write_text("kept")
-    (out / "second" / "tracks.csv").unlink()
-    (out / "second" / "mot.txt").unlink()
-    (out / "second").rmdir()
+    shutil.rmtree(out / "second")
     main(["detect", str(tracked.folder), *map(str, clips[:2]), *options])
-    assert "1 clips done, 1 there already" in capsys.readouterr().out
+    assert "1 clips done, 1 existed already" in capsys.readouterr().out
     assert (out / "first" / "tracks.csv").read_text() == "kept"
     assert (out / "second" / "tracks.csv").exists()
 

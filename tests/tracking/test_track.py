@@ -1,9 +1,13 @@
-"""From a folder of pictures to tracks and back, as a person types it."""
+"""The commands track, detect, edit and inspect on a small clip."""
 
 import csv
 import json
 import shutil
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +16,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.tracked_clip import COMMAND, FRAMES, HEIGHT, WIDTH, TrackedClip, small_stage, write_pictures
+from tests.tracked_clip import COMMAND, FRAMES, WIDTH, TrackedClip, small_stage, small_training, write_images
 from withinpx.certificate.certificate import Certificate
 from withinpx.cli import main
+from withinpx.data.clip import Clip
 from withinpx.data.stage import Ground, Stage
 from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments.truth import compare
-from withinpx.tracking.attempt import Attempt, Job
-from withinpx.tracking.detector import load_clip_detector
+from withinpx.tracking.attempt import Attempt, Setup
+from withinpx.tracking.detector import Detector
 from withinpx.tracking.masks import masks_of
+from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks, read_tracks
 from withinpx.training.fit import FitSettings
 
@@ -31,7 +37,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """What a mistake is answered by, with exit status 2 and nothing on standard output."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        main([str(each) for each in arguments])
+        main([str(argument) for argument in arguments])
     assert stop.value.code == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -40,7 +46,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def tracks_in(folder: Path) -> Tracks:
-    return read_tracks(folder / "tracks.csv", WIDTH, HEIGHT)
+    return read_tracks(folder / "tracks.csv")
 
 
 def frames_in(video: Path) -> int:
@@ -52,7 +58,7 @@ def test_everything_is_written(tracked: TrackedClip) -> None:
     there = {path.name for path in tracked.folder.iterdir()}
     assert there >= {"model.safetensors", "detector.json", "background.safetensors", "background.png"}
     assert there >= {"certificate.json", "certificate.txt", "certificate.html"}
-    assert there >= {"tracks.csv", "overlay.mp4", "summary.png", "log.jsonl", "run.json"}
+    assert there >= {"tracks.csv", "tracks.json", "overlay.mp4", "summary.png", "log.jsonl", "run.json"}
     assert there >= {"coco_results.json", "coco_images.json", "mot.txt", "dlc.csv"}
     assert not [name for name in there if name.startswith(".") or name == "attempts"]
     assert frames_in(tracked.folder / "overlay.mp4") == FRAMES
@@ -69,9 +75,10 @@ def test_the_certificate_can_be_read_back(tracked: TrackedClip) -> None:
     certificate = Certificate.from_json(whole)
     assert json.loads(json.dumps(certificate.to_json())) == whole
     text = (tracked.folder / "certificate.txt").read_text()
-    assert text == certificate.text()
-    assert "unused heatmaps, no objects: 3" in text
-    assert "CERTIFIED: 3 object(s), 24 frames looked at, 5 of them never trained on" in text
+    assert text == f"{certificate}\n"
+    assert "unused heatmaps: 3" in text
+    assert "CERTIFIED: 3 objects, 24 frames inspected, 5 of them never trained on" in text
+    assert whole["source"] == "clip"  # no path
 
 
 def test_every_frame_has_a_row_for_every_object_and_none_for_a_spare_heatmap(tracked: TrackedClip) -> None:
@@ -116,13 +123,14 @@ def test_detect_finds_the_same_in_the_same_pictures(
     tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "detected"
-    main(["detect", str(tracked.folder), str(tracked.pictures), "--out", str(out), "--device", "cpu"])
-    assert "of the positions are certified" in capsys.readouterr().out
-    assert {path.name for path in out.iterdir()} == {"tracks.csv", "overlay.mp4"}
+    main(["detect", str(tracked.folder), str(tracked.images), "--out", str(out), "--device", "cpu"])
+    assert "positions are certified" in capsys.readouterr().out
+    assert {path.name for path in out.iterdir()} == {"tracks.csv", "tracks.json", "overlay.mp4"}
     before, after = tracks_in(tracked.folder), tracks_in(out)
-    for name in ("frames", "times_s", "positions", "z", "sizes", "bound_px", "residual_px", "present", "certified"):
+    for name in ("frames", "times_s", "positions", "z", "sizes", "bounds", "theorem_px", "residual_px", "present"):
         np.testing.assert_allclose(getattr(after, name), getattr(before, name), atol=2e-4, err_msg=name)
-    assert "exists already" in refusal(capsys, "detect", tracked.folder, tracked.pictures, "--out", out)
+    assert after.reasons.tolist() == before.reasons.tolist()
+    assert "exists already" in refusal(capsys, "detect", tracked.folder, tracked.images, "--out", out)
 
 
 def test_detect_takes_every_other_frame_and_no_video_if_asked(
@@ -130,8 +138,8 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
 ) -> None:
     out = tmp_path / "detected"
     options = ["--every", "2", "--no-overlay", "--export", "mot", "--device", "cpu"]
-    main(["detect", str(tracked.folder), str(tracked.pictures), "--out", str(out), *options])
-    assert {path.name for path in out.iterdir()} == {"tracks.csv", "mot.txt"}
+    main(["detect", str(tracked.folder), str(tracked.images), "--out", str(out), *options])
+    assert {path.name for path in out.iterdir()} == {"tracks.csv", "tracks.json", "mot.txt"}
     tracks = tracks_in(out)
     assert tracks.frames.tolist() == list(range(0, FRAMES, 2))
     np.testing.assert_allclose(tracks.positions, tracks_in(tracked.folder).positions[::2], atol=2e-4)
@@ -143,7 +151,7 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
         (replace(small_stage(), width=72), "other is 72x54 px, and the detector was made for 64x54 px"),
         (
             replace(small_stage(seed=7), ground=Ground((0.2, 0.3, 0.6))),
-            "does not show the scene that the detector knows",
+            "does not show the detector's scene",
         ),
     ],
     ids=["size", "scene"],
@@ -151,7 +159,7 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
 def test_footage_of_another_camera_is_refused_and_nothing_is_written(
     stage: Stage, sentence: str, tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = write_pictures(tmp_path / "other", stage.render().clip)
+    other = write_images(tmp_path / "other", stage.render().clip)
     said = refusal(capsys, "detect", tracked.folder, other, "--out", tmp_path / "out", "--device", "cpu")
     assert sentence in said
     assert not (tmp_path / "out").exists()
@@ -172,21 +180,21 @@ def test_edit_writes_a_video_and_a_picture(
 
 def test_a_folder_that_is_there_is_not_written_to(tracked: TrackedClip, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in tracked.folder.iterdir()}
-    said = refusal(capsys, "track", tracked.pictures, "--out", tracked.folder, *COMMAND.split())
+    said = refusal(capsys, "track", tracked.images, "--out", tracked.folder, *COMMAND.split())
     assert "exists already: name another, nothing was overwritten" in said
     assert {path: path.read_bytes() for path in tracked.folder.iterdir()} == before
 
 
 def test_inspect_prints_and_draws(tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["inspect", str(tracked.pictures), "--out", str(tmp_path / "sheet.png")])
+    main(["inspect", str(tracked.images), "--out", str(tmp_path / "sheet.png")])
     said = capsys.readouterr().out
     assert "24 frames of 64x54 px" in said
-    assert "no two movers look alike" in said
+    assert "no two objects look alike" in said
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.width > 300
-    main(["inspect", str(tracked.pictures), "--json"])
+    main(["inspect", str(tracked.images), "--json"])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert len(found["movers"]) == 3
+    assert len(found["objects"]) == 3
     assert all(each["met"] for each in found["assumptions"])
 
 
@@ -196,7 +204,7 @@ def test_a_detector_that_was_tampered_with_is_not_loaded(tracked: TrackedClip, t
     stored = (copy / name).read_bytes()
     (copy / name).write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
     with pytest.raises(InputError, match=f"{name} is not the file .*hash differs"):
-        load_clip_detector(copy)
+        Detector.load(copy)
 
 
 @pytest.mark.parametrize("name", ["background.safetensors", "model.safetensors", "certificate.json", "detector.json"])
@@ -204,15 +212,19 @@ def test_a_detector_that_lacks_a_file_is_not_loaded(tracked: TrackedClip, tmp_pa
     copy = shutil.copytree(tracked.folder, tmp_path / "copy")
     (copy / name).unlink()
     with pytest.raises(InputError):
-        load_clip_detector(copy)
+        Detector.load(copy)
 
 
-@pytest.mark.parametrize(("objects", "words"), [("many", "number of objects is many"), ("0", "number of objects is 0")])
+@pytest.mark.parametrize(("objects", "words"), [("many", "many"), ("0", "number of objects is 0")])
 def test_a_wrong_number_of_objects_is_said(
     tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str], objects: str, words: str
 ) -> None:
     out = tmp_path / "out"
-    assert words in refusal(capsys, "track", tracked.pictures, "--out", out, "--objects", objects)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main(["track", str(tracked.images), "--out", str(out), "--objects", objects])
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -221,11 +233,61 @@ def test_broken_trainings_are_tried_again_and_then_given_up(
 ) -> None:
     tried = []
 
-    def breaks(job: Job, seed: int, settings: FitSettings) -> Attempt:
+    def breaks(setup: Setup, seed: int, settings: FitSettings) -> Attempt:
         tried.append(seed)
         raise BrokenTrainingError("Training broke in epoch 3: the loss is nan.")
 
     monkeypatch.setattr("withinpx.tracking.track.attempt", breaks)
-    said = refusal(capsys, "track", tracked.pictures, "--out", tmp_path / "out", "--seed", "5")
+    said = refusal(capsys, "track", tracked.images, "--out", tmp_path / "out", "--seed", "5")
     assert "Training broke" in said
     assert tried == [5, 6, 7]
+
+
+def test_track_asks_for_a_clip(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["track"])
+    assert stop.value.code == 2
+    assert "clip" in capsys.readouterr().err.lower()
+
+
+def test_nothing_certified_is_exit_status_3(
+    tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same scene without its objects: every position is absent."""
+    empty = np.repeat((tracked.detector.background.images * 255).round().astype(np.uint8), 4, axis=0)
+    clip = write_images(tmp_path / "empty", Clip(empty))
+    with pytest.raises(SystemExit) as stop:
+        main(["detect", str(tracked.folder), str(clip), "--out", str(tmp_path / "out"), "--device", "cpu"])
+    assert stop.value.code == 3
+    assert "0 of 0 positions are certified; refused: absent 12" in capsys.readouterr().out
+
+
+def test_a_clip_with_large_objects_is_decoded_and_inspected_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its objects are over 25 px, so the network works on smaller frames."""
+    large = write_images(tmp_path / "large", Clip(np.repeat(np.repeat(small_stage().render().clip.frames, 4, 1), 4, 2)))
+    calls: Counter[str] = Counter()
+
+    def counted(module: str, name: str) -> None:
+        original = getattr(import_module(module), name)
+
+        def count(*arguments: Any, **options: Any) -> Any:
+            calls[name] += 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(f"{module}.{name}", count)
+
+    counted("withinpx.data.images", "read_image")
+    counted("withinpx.tracking.track", "inspect_clip")
+    with small_training():
+        result = track(large, channels=12, budget=1, device="cpu", progress=False)
+    assert result.detector.scale < 1
+    assert calls == {"read_image": FRAMES, "inspect_clip": 1}
+
+
+def test_a_broken_pipe_ends_without_a_traceback(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m withinpx track --help | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr

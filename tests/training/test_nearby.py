@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from withinpx.certificate.calibration import drawn_objects, object_centres
+from withinpx.certificate.calibration import rendered_centres
 from withinpx.data.squares import Squares
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
@@ -29,6 +29,6 @@ def test_an_object_in_drifting_light_is_drawn_where_z_says() -> None:
     shown = now > 0.7
     assert ((drawn > 0.7) == shown).float().mean() > 0.98
     shift = torch.tensor([2, 3])
-    before = object_centres(drawn_objects(model, z, other))
-    after = object_centres(drawn_objects(model, z + shift, other))
+    before = rendered_centres(model, z, other)
+    after = rendered_centres(model, z + shift, other)
     assert (after - before)[0, 0].tolist() == pytest.approx([2, 3], abs=0.5)

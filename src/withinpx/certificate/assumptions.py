@@ -70,7 +70,7 @@ def check_object(
     scale: float,
     look_alikes: tuple[int, ...] = (),
 ) -> Measured:
-    """All checks of one object. ``templates`` are the objects' renderings, ``look_alikes`` those found by inspection."""
+    """All checks of one object. ``templates`` are all objects' renderings; inspection may have found look-alikes."""
     size = rendered_sizes(all_frames, index)
     bound = object_bound(model, fields, size)
     limits = Limits(residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest))

@@ -36,7 +36,7 @@ def rendered_centres(
     centres = []
     for index in range(z.shape[1]):
         own = torch.full((len(z),), index, device=z.device)
-        difference = object_difference(model, z, own, present, nearby=nearby)
+        difference = object_difference(model, z, own, present=present, nearby=nearby)
         centres.append(middle_and_box(soft_mask(difference.abs().amax(dim=1)))[0])
     return torch.stack(centres, dim=1)
 

@@ -42,8 +42,9 @@ def receptive_fields(model: Autoencoder) -> ReceptiveFields:
 def certify(
     subject: Subject,
     model: Autoencoder,
-    fields: ReceptiveFields,
     seen: Observations,
+    *,
+    fields: ReceptiveFields,
     kept_out: NDArray[np.intp],
     shifts: tuple[Shift, ...],
     version: str = "",

@@ -1,5 +1,9 @@
-"""The commands. Each is a few lines that call the library; a mistake of the user's is one line and exit status 2."""
+"""The commands, one file each: they parse options and call the library.
 
+Exit status: 0 done, 2 bad input (one sentence on standard error), 3 nothing could be certified, 130 interrupted.
+"""
+
+import os
 import sys
 from typing import Annotated, Any
 
@@ -9,16 +13,20 @@ from tyro.conf import subcommand
 
 from withinpx import __version__
 from withinpx.cli.baseline import BaselineCommand
-from withinpx.cli.clips import DemoCommand, EditCommand, ExportCommand, InspectCommand, TrackCommand
 from withinpx.cli.data import DataCommand
+from withinpx.cli.demo import DemoCommand
 from withinpx.cli.detect import DetectCommand
+from withinpx.cli.edit import EditCommand
+from withinpx.cli.export import ExportCommand
+from withinpx.cli.inspect import InspectCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.squares import EvaluateCommand, FitCommand
 from withinpx.cli.studio import StudioCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
+from withinpx.cli.track import TrackCommand
 from withinpx.errors import InputError
 
-NO_MEMORY = ("can't allocate memory", "out of memory")  # what PyTorch says, on a CPU and on a GPU
+NO_MEMORY = ("can't allocate memory", "out of memory")  # in PyTorch's messages, on a CPU and on a GPU
 
 Command = (
     Annotated[TrackCommand, subcommand("track")]
@@ -39,32 +47,43 @@ Command = (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point."""
+    """Entry point of the command line."""
     given = sys.argv[1:] if arguments is None else arguments
     if given == ["--version"]:
         print(f"withinpx {__version__}")
         return
+    try:
+        _parse_and_run(given)
+        sys.stdout.flush()
+    except InputError as error:
+        _fail(str(error))
+    except BrokenPipeError:  # the reader of our output has gone, as in `withinpx --help | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:  # a full disk, a file that was removed
+        _fail(f"{error.filename or 'A file'} could not be read or written: {error.strerror or error}.")
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(text in str(error) for text in NO_MEMORY):
+            raise
+        _fail("there is not enough memory: use smaller frames or fewer of them.")
+    except KeyboardInterrupt:
+        print(
+            "withinpx: interrupted; continue a training with --resume, a sweep or a rendering with the same command.",
+            file=sys.stderr,
+        )
+        sys.exit(130)
+
+
+def _parse_and_run(arguments: list[str]) -> None:
     command: Any = tyro.cli(
         Command,
         prog="withinpx",
-        description="Find moving objects without labels, and know within how many pixels each position is right.",
-        args=given,
+        description="Find moving objects without labels, and prove within how many pixels each position is right.",
+        args=arguments,
     )
-    try:
-        command.run()
-    except InputError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"withinpx: {error}", markup=False)
-        sys.exit(2)
-    except OSError as error:  # a full disk, a file taken away: not the user's mistake, but theirs to mend
-        what = error.filename or "A file"
-        print(f"withinpx: {what} could not be read or written: {error.strerror or error}.", file=sys.stderr)
-        sys.exit(2)
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not any(said in str(error) for said in NO_MEMORY):
-            raise
-        print("withinpx: there is not enough memory for this: ask for less, or for smaller pictures.", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        said = "stopped; a training goes on with --resume, a sweep or a rendering with the same command."
-        print(f"withinpx: {said}", file=sys.stderr)
-        sys.exit(130)
+    command.run()
+
+
+def _fail(message: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False).print(f"withinpx: {message}", markup=False)
+    sys.exit(2)

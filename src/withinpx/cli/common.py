@@ -2,21 +2,24 @@
 
 import json
 import sys
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import arg
 
 from withinpx.errors import InputError
 from withinpx.theory import SizeRange
+from withinpx.tracking.options import DeviceName as Device
 
 if TYPE_CHECKING:
     from withinpx.jobs.job import Engine
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 EngineName = Literal["local", "ray"]
 RecipeName = Literal["warm", "paper"]
 Json = Annotated[bool, arg(name="json")]
+NOTHING_CERTIFIED = 3  # exit status
+
+__all__ = ["Device", "EngineName", "Json", "RecipeName"]
 
 
 def size_range(object_size: tuple[float, ...]) -> SizeRange:
@@ -27,23 +30,28 @@ def size_range(object_size: tuple[float, ...]) -> SizeRange:
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON."""
     print(json.dumps(value))
 
 
-def tell(what: str) -> None:
-    """A line for the person, apart from what can be piped."""
-    print(f"withinpx: {what}", file=sys.stderr)
+def log(message: str) -> None:
+    """A line on standard error, apart from what can be piped."""
+    print(f"withinpx: {message}", file=sys.stderr)
 
 
-def tell_losses(lost: tuple[str, ...], clip: Path) -> None:
-    """Stretches of a clip that could not be read."""
-    for stretch in lost:
-        tell(f"{clip}: {stretch}")
+def log_losses(source: object, losses: Iterable[str]) -> None:
+    """Gaps of a recording that could not be decoded."""
+    for gap in losses:
+        log(f"{source}: {gap}")
+
+
+def exit_if_nothing(certified: bool) -> None:
+    """Exit status 3 where nothing could be certified."""
+    if not certified:
+        sys.exit(NOTHING_CERTIFIED)
 
 
 def engine_named(name: EngineName, address: str | None, device: Device, workers: int = 1) -> "Engine":
-    """This machine, or a Ray cluster; there a GPU for each job, if it has any and may use it."""
+    """This machine, or a Ray cluster with one GPU per job if it has any and the device allows it."""
     if name == "local":
         if address is not None:
             raise InputError("An address is that of a Ray cluster: give --engine ray as well.")

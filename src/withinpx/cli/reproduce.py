@@ -6,7 +6,8 @@ from typing import Annotated, Literal, get_args
 
 from tyro.conf import Positional, arg
 
-from withinpx.cli.common import Device, EngineName, RecipeName, print_json, tell
+from withinpx.cli.common import Device, EngineName, RecipeName, print_json
+from withinpx.cli.common import log as tell
 from withinpx.errors import InputError
 
 Curves = Literal["fig3", "fig7"]

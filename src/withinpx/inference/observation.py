@@ -1,4 +1,4 @@
-"""What a network makes of frames: positions, reconstructions and residuals. Certificate and tracks are computed from it.
+"""What a network makes of frames: positions, reconstructions, residuals. Certificate and tracks build on it.
 
 Everything is computed in windows around what changed and around what is rendered, so large frames cost no more.
 """
@@ -122,7 +122,9 @@ def observe(
     if not (rendered.visible & present).equal(present):  # an absent object must not be rendered over a present one
         present = present & rendered.visible
         rendered = _Rendered(model, frames, z, present)
-    leakage, outside_mass = _leakage(heatmaps, log_mass, z, rendered, encoder_rf, model.config.temperature)
+    leakage, outside_mass = _leakage(
+        heatmaps, log_mass, z, rendered, reach=encoder_rf / 2, temperature=model.config.temperature
+    )
     size = z.new_tensor([model.config.width, model.config.height])
     low, high = rendered.centre - rendered.box / 2, rendered.centre + rendered.box / 2
     at_border = ((low < BORDER_PX) | (high > size - BORDER_PX)).any(dim=-1)
@@ -211,12 +213,12 @@ def _frame_of_each_object(z: Float[Tensor, "b n 2"]) -> Int[Tensor, " m"]:
 
 
 def _leakage(
-    heatmaps: Field, log_mass: Tensor, z: Tensor, rendered: _Rendered, encoder_rf: int, temperature: float
+    heatmaps: Field, log_mass: Tensor, z: Tensor, rendered: _Rendered, *, reach: float, temperature: float
 ) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n"]]:
     """The heatmap outside the window in which the encoder can see the object: by how much it moves z, and its mass."""
     count, objects = log_mass.shape
-    centre, reach = rendered.centre.double(), (rendered.box.double().amax(dim=-1) + encoder_rf) / 2
-    side = 2 * int(reach.max().ceil()) + 1
+    centre, half = rendered.centre.double(), rendered.box.double().amax(dim=-1) / 2 + reach
+    side = 2 * int(half.max().ceil()) + 1
     left, top = (centre.flatten(end_dim=1).floor().long() - side // 2).T
     windows = Windows(_frame_of_each_object(z), top, left, side, side)
     own = torch.arange(objects, device=left.device).repeat(count)
@@ -224,7 +226,7 @@ def _leakage(
     weights = torch.exp(logits - log_mass.double().view(-1, 1, 1))
     weights = masked(weights.unsqueeze(1), windows, heatmaps.size)[:, 0].view(count, objects, side, side)
     x, y = (axis.view(count, objects, side).double() + 0.5 for axis in (windows.columns(), windows.rows()))
-    near_x, near_y = ((at - centre[..., [axis]]).abs() <= reach[..., None] for axis, at in enumerate((x, y)))
+    near_x, near_y = ((at - centre[..., [axis]]).abs() <= half[..., None] for axis, at in enumerate((x, y)))
     weights = weights * near_y[..., :, None] * near_x[..., None, :]
     mass = weights.sum(dim=(-2, -1))
     moments = torch.stack([(weights.sum(dim=-2) * x).sum(dim=-1), (weights.sum(dim=-1) * y).sum(dim=-1)], dim=-1)

@@ -42,6 +42,7 @@ def object_difference(
     model: Autoencoder,
     z: Float[Tensor, "b n 2"],
     index: Int[Tensor, " b"],
+    *,
     present: Bool[Tensor, "b n"] | None = None,
     backgrounds: Float[Tensor, "p c h w"] | None = None,
     nearby: Float[Tensor, "b c h w"] | None = None,

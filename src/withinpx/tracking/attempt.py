@@ -100,7 +100,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
     subject = Subject(
         Path(clip.source).name, clip.selection.scale, plan.followed, tuple(inspection.alike), plan.warnings
     )
-    certificate = certify(subject, model, fields, seen, kept_out, shifts, __version__)
+    certificate = certify(subject, model, seen, fields=fields, kept_out=kept_out, shifts=shifts, version=__version__)
     detector = Detector(
         model,
         inspection.background,

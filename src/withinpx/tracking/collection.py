@@ -49,7 +49,7 @@ def prepare(detector: Path, clip: Path, options: DetectOptions) -> Prepared:
 def detect_recording(
     prepared: Prepared, folder: Path, options: DetectOptions, report: Report = silent
 ) -> tuple[Counts, list[str]]:
-    """Detect in one recording and write what the options ask for; counts of all positions, and gaps in the recording."""
+    """Detect in one recording; counts of all positions, and the gaps that could not be decoded."""
     losses: list[str] = []
     detector = prepared.detector
     counts = detect(
@@ -71,6 +71,7 @@ def detect_collection(
     clips: Sequence[Path],
     out: Path,
     options: DetectOptions,
+    *,
     engine: Engine,
     callback: JobWatcher | None = None,
 ) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The options of inspection, tracking and detection: one declaration for the library, the command line and the studio."""
+"""Options of inspection, tracking and detection, declared once for library, command line and studio."""
 
 from dataclasses import dataclass
 from typing import Literal

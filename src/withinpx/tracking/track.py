@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.files import check_is_new, write_atomically
 from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt, attempt_folder
-from withinpx.tracking.detect import OnChunk, chunks, detect
+from withinpx.tracking.detect import Chunk, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.options import InspectOptions, TrackOptions
 from withinpx.tracking.plan import make_plan, working_scale
-from withinpx.tracking.progress import Event, Report, TrainingEvents, reporting
+from withinpx.tracking.progress import Event, Report, TrainingEvents, reporting, silent
 from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import begin_run
@@ -50,35 +50,15 @@ def track(
     supervise a run: they replace ``device`` and receive every chunk of frames as it is detected.
 
     >>> import withinpx
-    >>> result = withinpx.track("clip", objects=3, seed=0, progress=False)  # doctest: +SKIP
+    >>> result = withinpx.track("clip", channels=12, budget=1, progress=False)
+    >>> result.tracks.objects, result.folder
+    (3, None)
     """
     recording, options = open_recording(source), _changed(options, changes)
     settings = settings or FitSettings(choose_device(device))
     with reporting(progress) as report:
-        return _track(recording, options, None if out is None else Path(out), settings, report, resume, on_chunk)
-
-
-def _track(
-    recording: Recording,
-    options: TrackOptions,
-    out: Path | None,
-    settings: FitSettings,
-    report: Report,
-    resume: bool,
-    on_chunk: OnChunk | None,
-) -> Result:
-    started = time.monotonic()
-    config = {"data": recording.source, **asdict(options)}
-    if out is not None and not resume:
-        check_is_new(out)
-    elif out is not None and (out / LOG).exists():  # written last: the run is finished
-        begin_run(out, config, resume)
-        return _finished(recording, out, on_chunk)
-    setup = prepare(recording, options, report)
-    if out is not None:
-        begin_run(out, config, resume)
-    best = _best_attempt(setup, options, out, settings, report, started)
-    return _write(recording, out, best, setup, options, report, on_chunk)
+        run = _Run(recording, options, settings, report, None if out is None else Path(out), on_chunk)
+        return run.resume() if resume else run.start()
 
 
 def inspect(source: Source, options: InspectOptions | None = None, **changes: Any) -> Inspection:
@@ -100,7 +80,7 @@ def _changed(options: Any, changes: dict[str, Any]) -> Any:
         raise InputError(f"{error}: the options are those of {type(options).__name__}.") from None
 
 
-def prepare(recording: Recording, options: TrackOptions, report: Report) -> Setup:
+def prepare(recording: Recording, options: TrackOptions, report: Report = silent) -> Setup:
     """Decode a sample of the recording once, inspect it once, and plan the network for its working scale."""
     clip = recording.sample(options, MOST_FRAMES, on_frame=lambda frame: report(Event("reading", frame.number + 1)))
     for gap in clip.lost:
@@ -110,86 +90,108 @@ def prepare(recording: Recording, options: TrackOptions, report: Report) -> Setu
     inspection = original.scaled(scale) if scale < 1 else original
     plan = make_plan(inspection, options)
     count = len(inspection.objects)
-    report(Event("inspecting", message=f"{count} moving object{'s' * (count != 1)}. {plan.why}"))
+    messages = [f"{count} moving object{'s' * (count != 1)}. {plan.why}"]
     if scale < 1:
         low, high = original.sizes
-        message = f"objects of {low:.0f} to {high:.0f} px are processed at {scale:g} of their size"
+        messages.append(f"objects of {low:.0f} to {high:.0f} px are processed at {scale:g} of their size")
+    for message in (*messages, *(f"warning: {warning}" for warning in plan.warnings)):
         report(Event("inspecting", message=message))
-    for warning in plan.warnings:
-        report(Event("inspecting", message=f"warning: {warning}"))
     return Setup(inspection, plan, original if scale < 1 else None)
 
 
-def _best_attempt(
-    setup: Setup, options: TrackOptions, out: Path | None, settings: FitSettings, report: Report, started: float
-) -> Attempt:
-    """Try one seed after another until all objects are certified or the time budget is spent."""
-    settings = replace(settings, callbacks=(*settings.callbacks, TrainingEvents(report)))
-    best: Attempt | None = None
-    seed = options.seed
-    while True:
-        attempt_started = time.monotonic()
-        if out is not None:
-            folder = attempt_folder(out, seed)
-            folder.mkdir(parents=True, exist_ok=True)
-            settings = replace(settings, folder=folder)
-        certified = False
-        try:
-            tried = attempt(setup, seed, settings)
-        except BrokenTrainingError as error:
-            if best is None and seed - options.seed >= MOST_BROKEN - 1:
-                raise
-            report(Event("training", message=f"seed {seed}: {error}"))
-        else:
-            best = tried if best is None or tried.merit > best.merit else best
-            certified = tried.detector.certificate.certified
-            report(Event("training", message=f"seed {seed}: {tried.detector.certificate.verdict}"))
-        now = time.monotonic()
-        if best is not None and (certified or 2 * now - started - attempt_started > options.budget):
-            return best
-        seed += 1
+@dataclass(frozen=True)
+class _Run:
+    recording: Recording
+    options: TrackOptions
+    settings: FitSettings
+    report: Report
+    out: Path | None
+    on_chunk: OnChunk | None
 
+    def start(self) -> Result:
+        """Track into a new folder, or into memory."""
+        if self.out is not None:
+            check_is_new(self.out)
+        return self._track(resume=False)
 
-def _write(
-    recording: Recording,
-    out: Path | None,
-    best: Attempt,
-    setup: Setup,
-    options: TrackOptions,
-    report: Report,
-    on_chunk: OnChunk | None,
-) -> Result:
-    """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
-    detector, clip = best.detector, setup.inspection.clip
-    parts: list[Tracks] = []
-    frames = clip.stream() if clip.complete else None
-    background = None
-    if setup.original is not None:
-        sharp = setup.original
-        background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
-    if out is None:
+    def resume(self) -> Result:
+        """Continue an interrupted run, or return a finished one; ``on_chunk`` then receives the recording once more."""
+        if self.out is None:
+            raise InputError("There is nothing to resume: name the folder of the interrupted run.")
+        if not (self.out / LOG).exists():  # it is written last
+            return self._track(resume=True)
+        self._begin(resume=True)
+        shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
+        detector = Detector.load(self.out)
+        if self.on_chunk is not None:
+            for chunk in chunks(detector, self.recording):
+                self.on_chunk(chunk)
+        return Result(detector, self.recording, self.out)
 
-        def keep(chunk: Any) -> None:
-            parts.append(chunk.tracks)
-            if on_chunk is not None:
-                on_chunk(chunk)
+    def _begin(self, resume: bool) -> None:
+        if self.out is not None:
+            begin_run(self.out, {"data": self.recording.source, **asdict(self.options)}, resume)
 
-        detect(detector, recording, report=report, on_chunk=keep, frames=frames)
-        return Result(detector, recording, in_memory=Tracks.joined(parts), background=background)
-    detector.save(out)
-    detect(detector, recording, out, overlay=options.overlay, report=report, on_chunk=on_chunk, frames=frames)
-    result = Result(detector, recording, out, background=background)
-    result.write_report(out)
-    write_atomically(out / LOG, (attempt_folder(out, best.seed) / LOG).read_bytes())
-    shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
-    return result
+    def _track(self, resume: bool) -> Result:
+        started = time.monotonic()
+        setup = prepare(self.recording, self.options, self.report)
+        self._begin(resume)
+        return self._detect(setup, self._best_attempt(setup, started))
 
+    def _best_attempt(self, setup: Setup, started: float) -> Attempt:
+        """Try one seed after another until all objects are certified or the time budget is spent."""
+        settings = replace(self.settings, callbacks=(*self.settings.callbacks, TrainingEvents(self.report)))
+        best: Attempt | None = None
+        seed = self.options.seed
+        while True:
+            attempt_started = time.monotonic()
+            if self.out is not None:
+                folder = attempt_folder(self.out, seed)
+                folder.mkdir(parents=True, exist_ok=True)
+                settings = replace(settings, folder=folder)
+            certified = False
+            try:
+                tried = attempt(setup, seed, settings)
+            except BrokenTrainingError as error:
+                if best is None and seed - self.options.seed >= MOST_BROKEN - 1:
+                    raise
+                self.report(Event("training", message=f"seed {seed}: {error}"))
+            else:
+                best = tried if best is None or tried.merit > best.merit else best
+                certified = tried.detector.certificate.certified
+                self.report(Event("training", message=f"seed {seed}: {tried.detector.certificate.verdict}"))
+            now = time.monotonic()
+            if best is not None and (certified or 2 * now - started - attempt_started > self.options.budget):
+                return best
+            seed += 1
 
-def _finished(recording: Recording, out: Path, on_chunk: OnChunk | None) -> Result:
-    """The result of an earlier run; ``on_chunk`` receives the recording once more."""
-    shutil.rmtree(out / ATTEMPTS, ignore_errors=True)
-    detector = Detector.load(out)
-    if on_chunk is not None:
-        for chunk in chunks(detector, recording):
-            on_chunk(chunk)
-    return Result(detector, recording, out)
+    def _detect(self, setup: Setup, best: Attempt) -> Result:
+        """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
+        detector, clip, sharp = best.detector, setup.inspection.clip, setup.original
+        background = sharp and (to_uint8(sharp.background.images[0]), sharp.clip.selection)
+        parts: list[Tracks] = []
+
+        def receive(chunk: Chunk) -> None:
+            if self.out is None:
+                parts.append(chunk.tracks)
+            if self.on_chunk is not None:
+                self.on_chunk(chunk)
+
+        if self.out is not None:
+            detector.save(self.out)
+        detect(
+            detector,
+            self.recording,
+            self.out,
+            overlay=self.options.overlay,
+            report=self.report,
+            on_chunk=receive,
+            frames=clip.stream() if clip.complete else None,  # no frame is decoded twice
+        )
+        if self.out is None:
+            return Result(detector, self.recording, in_memory=Tracks.joined(parts), background=background)
+        result = Result(detector, self.recording, self.out, background=background)
+        result.write_report(self.out)
+        write_atomically(self.out / LOG, (attempt_folder(self.out, best.seed) / LOG).read_bytes())
+        shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
+        return result

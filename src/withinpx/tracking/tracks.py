@@ -1,5 +1,6 @@
 """Tracks: the position of every object in every frame, and the proved bound on its error."""
 
+import csv
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields, replace
@@ -196,7 +197,7 @@ class Tracks:
     def to_supervision(self, frame: int) -> Any:
         """The objects of one frame as ``supervision.Detections``; needs the extra ``supervision``.
 
-        ``tracker_id`` and ``class_id`` are the object's number; ``data`` holds the columns without a field of their own.
+        ``tracker_id`` and ``class_id`` are the object's number; ``data`` holds the other columns.
         """
         supervision = _extra("supervision")
         (rows,) = np.nonzero(self.frames == frame)
@@ -345,47 +346,61 @@ def _read_about(path: Path) -> dict[str, Any]:
     return about
 
 
+_NUMBERS = [name for name in COLUMNS if name != "reason"]
 _FLAGS = {"present": ("0", "1"), "certified": ("0", "1"), "identity_certified": ("0", "1", "")}
 
 
 def _read_table(path: Path) -> "pd.DataFrame":
-    """The table with numbers as float, NaN where a cell is empty; a cell that is wrong is named with its line."""
+    """The table with numbers as float, NaN where a cell is empty."""
     import pandas as pd  # noqa: PLC0415
 
+    types: Any = dict.fromkeys(_NUMBERS, np.float64) | {"reason": str}
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
+        valid = tuple(table.columns) == COLUMNS and not table.empty and _is_valid(table)
     except OSError as error:
         raise InputError(f"The tracks table {path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no tracks table: it is not text.") from None
-    except pd.errors.EmptyDataError:
-        table = pd.DataFrame()
-    except pd.errors.ParserError as error:
-        raise InputError(f"{path} is no tracks table: {str(error).strip()}.") from None
-    if tuple(table.columns) != COLUMNS:
-        raise InputError(f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}.")
-    if table.empty:
-        raise InputError(f"The tracks table {path} has no rows.")
-    short = table.isna().any(axis=1)
-    if short.any():
-        raise InputError(f"{path} has too few values in line {int(short.argmax()) + 2}: {len(COLUMNS)} are needed.")
-    for name in COLUMNS:
-        if name == "reason":
-            continue
-        cells = table[name]
-        if name in _FLAGS:
-            wrong, needed = ~cells.isin(_FLAGS[name]), "0 or 1"
-        else:
-            table[name] = pd.to_numeric(cells, errors="coerce")
-            wrong, needed = ~np.isfinite(table[name]) & (cells != ""), "a number"
-            if name in ("frame", "object"):
-                wrong = ~cells.str.fullmatch(r"\d+")
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax())
-            raise InputError(f"{path} has {cells[row]!r} for {name} in line {row + 2}: {needed} is needed there.")
-        if name in _FLAGS:
-            table[name] = pd.to_numeric(cells, errors="coerce")
+    except ValueError:  # also what pandas raises for text that is no table
+        valid = False
+    if not valid:
+        raise InputError(_first_mistake(path))
     return table
+
+
+def _is_valid(table: "pd.DataFrame") -> bool:
+    whole, flags = table[["frame", "object"]].to_numpy(), table[list(_FLAGS)].to_numpy()
+    return bool(
+        ((whole >= 0) & (whole % 1 == 0)).all()
+        and (np.isin(flags, (0, 1)) | (np.isnan(flags) & [False, False, True])).all()
+        and not np.isinf(table[_NUMBERS].to_numpy()).any()
+    )
+
+
+def _first_mistake(path: Path) -> str:
+    """What is wrong with a table, with the line and the cell."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = [*csv.reader(file)] or [[]]
+    except (UnicodeDecodeError, csv.Error):
+        return f"{path} is no tracks table: it is not text."
+    if tuple(header) != COLUMNS:
+        return f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}."
+    for line, cells in enumerate(rows, start=2):
+        if len(cells) != len(COLUMNS):
+            return f"{path} has {len(cells)} values in line {line} where {len(COLUMNS)} are needed."
+        for name, cell in zip(COLUMNS, cells, strict=True):
+            if name in _FLAGS and cell not in _FLAGS[name]:
+                return f"{path} has {cell!r} for {name} in line {line}: 0 or 1 is needed there."
+            if (name in ("frame", "object") and not cell.isdecimal()) or (name in _NUMBERS and not _is_number(cell)):
+                return f"{path} has {cell!r} for {name} in line {line}: a number is needed there."
+    return f"The tracks table {path} has no rows."
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return not cell or bool(np.isfinite(float(cell)))
+    except ValueError:
+        return False
 
 
 def _count_objects(path: Path, frames: Array, numbers: Array) -> int:
