@@ -93,11 +93,13 @@ def test_xarray_has_the_dimensions_of_movement(result: withinpx.Result) -> None:
     np.testing.assert_array_equal(dataset["bound_px"][:, 0], result.tracks.bounds)
 
 
-def test_movement_accepts_the_dataset(result: withinpx.Result) -> None:
+def test_movement_accepts_the_dataset(result: withinpx.Result, tmp_path: Path) -> None:
+    """Its savers validate what they are given."""
     pytest.importorskip("movement", reason="movement is not installed: pip install 'withinpx[movement]'")
-    kinematics: Any = import_module("movement.kinematics")
-    displacement = kinematics.compute_velocity(result.tracks.to_xarray()["position"])
-    assert displacement.shape == (FRAMES, 2, 1, 3)
+    dataset = result.tracks.to_xarray()
+    velocity = import_module("movement.kinematics").compute_velocity(dataset["position"])
+    assert velocity.shape == (FRAMES, 2, 1, 3)
+    import_module("movement.io.save_poses").to_dlc_file(dataset, tmp_path / "poses.csv", split_individuals=False)
 
 
 def test_supervision_gets_the_objects_of_a_frame_with_their_numbers(result: withinpx.Result) -> None:
