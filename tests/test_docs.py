@@ -29,8 +29,8 @@ REPLACED_WORDS: dict[str, tuple[str, ...]] = {
     "aside": ("docs/figure4.md", "src/withinpx/experiments/fig4*.py"),  # a value in results/synthetic/runs.csv
     "asked": (),
     "astray": (),
-    "backdrops?": ("src/withinpx/tracking/detector.py",),  # the name of a file of saved detectors
-    "drawn": (),
+    "backdrops?": ("src/withinpx/data/blender.py",),  # the curved wall behind a rendered scene
+    "drawn(?! from)": (),  # samples are drawn from a seed
     "in no order": (),
     "is told|are told": (),
     "looked at": (),

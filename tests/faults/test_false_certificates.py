@@ -99,7 +99,7 @@ def missed_violations(clip: Planted, obj: int, failed: str | None, certified: np
     """The violation of this object, if it was not refused by its name."""
     if obj not in clip.objects:
         return []
-    expected = {"twins": "distinct", "wobble": "places"}.get(clip.kind)
+    expected = {"twins": "distinct", "wobble": "displacement"}.get(clip.kind)
     if expected is not None and failed != expected:
         return [f"{clip.kind}: object {obj} is {f'refused for {failed}' if failed else 'certified'}"]
     hidden = clip.made.visible[:, obj] < 0.5

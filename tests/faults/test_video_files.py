@@ -221,7 +221,7 @@ def test_a_size_that_changes(worker: Worker, tmp_path: Path, torture: Torture) -
         return found
 
     message = check_refused(of_widths("for_good.mjpeg", 48, 48, 48, 64, 64, 64))
-    assert "changes its picture size at 0.120 s from 48x32 to 64x32 px" in message
+    assert "changes its frame size at 0.120 s from 48x32 to 64x32 px" in message
     once = of_widths("once.mjpeg", 48, 48, 48, 64, 48, 48)
     assert once.times_s == pytest.approx((0, 0.04, 0.08, 0.16, 0.2))
     assert len(once.lost) == 1 and is_listed(0.12, once.lost)
