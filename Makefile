@@ -1,27 +1,37 @@
-# On a machine with Python 3.11+ and make alone: `make demo`, `make test`, `make check`.
+# Needs Python 3.11 or later and make; everything else is installed into .venv by the first target that is run.
+# Linux and macOS. On Windows use these targets inside WSL, or `pip install .` and `withinpx demo` without make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# The version of torch that is tested. Which build pip finds depends on the machine: on Linux the default wheel brings
+# the CUDA libraries (several GB), on macOS and Windows it is a CPU build. Both kinds work. On Linux, PyTorch's CPU
+# index has a smaller build without CUDA:
+#   make demo TORCH_OPTIONS='--index-url ADDRESS_OF_PYTORCHS_CPU_INDEX'
+# The package itself accepts torch 2.10 or later: make demo TORCH='torch>=2.10'. To change torch afterwards, run
+# `make clean` first.
+TORCH ?= torch==2.13.0
+TORCH_OPTIONS ?=
+
 .PHONY: demo test check torture bench format clean
 
-demo: $(READY)  ## track a clip of three things without labels, and say how far off each position can be
+demo: $(READY)  ## track a generated clip of three objects without labels, and compare with its true positions
 	$(BIN)/withinpx demo
 
-test: $(READY)  ## all tests
-	$(BIN)/pytest
+test: $(READY)  ## all tests; ends with what was skipped and why (browser tests need Chromium)
+	$(BIN)/pytest -rs
 
 check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-torture: $(READY)  ## break it on purpose, in full (at most 90 minutes on 2 cores), and count
+torture: $(READY)  ## all fault tests at full length (at most 90 minutes on 2 cores); counts into results/torture.json
 	$(BIN)/python -m pip install --quiet pip-audit
 	$(BIN)/pytest tests/faults --torture
 
-bench: $(READY)  ## ratios measured in one run
+bench: $(READY)  ## ratios, each measured in one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/detection.py
@@ -34,9 +44,9 @@ format: $(READY)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# torch first, and its CPU build: a looser requirement would pull gigabytes of CUDA packages
+# torch comes first, so that the second line keeps the build that was chosen.
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet $(TORCH_OPTIONS) '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@

@@ -1,7 +1,8 @@
-"""Arguments that the parser admits, drawn from the types of the commands themselves."""
+"""Command lines that the parser accepts, generated from the types of the commands."""
 
 import dataclasses
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -17,69 +18,94 @@ TEXTS = (
     *("127.0.0.1", "256.1.1.1", "::1", "object=0:8,8:20,20", "object=0:1,1", "object=9:1,1:2,2", "object=x:1:2"),
     *("object=0:nan,inf:1,1", "object=0:1e300,0:0,1e300", "object=-1:1,1:2,2", "spheres-06-10", "all", "shapes"),
 )
+POSITIONAL = get_args(tyro.conf.Positional[int])[1:]
+OUTPUTS = ("out", "home", "superimpose")  # options that name what is written
 
 
 @dataclasses.dataclass(frozen=True)
-class Places:
-    """What paths may point to."""
+class Paths:
+    """Values for arguments that are paths."""
 
-    there: tuple[str, ...]  # clips, detectors, tables, and what is none of these
-    new: tuple[str, ...]  # where something can, or cannot, be written
+    existing: tuple[str, ...]  # clips, detectors, tables, and files that are none of these
+    outputs: tuple[str, ...]  # some can be written, some cannot
 
 
 def commands() -> dict[str, type]:
-    """The commands by their names."""
-    named = {}
-    for each in get_args(Command):
-        command, *about = get_args(each)
-        named[next(one.name for one in about if hasattr(one, "name"))] = command
-    return named
+    """Commands and their subcommands by name."""
+    return dict(_commands(Command, ""))
 
 
-def command_lines(name: str, places: Places) -> st.SearchStrategy[list[str]]:
+def _commands(kind: Any, name: str) -> Iterator[tuple[str, type]]:
+    if get_origin(kind) is Annotated:
+        kind, *about = get_args(kind)
+        own = next((one.name for one in about if hasattr(one, "name")), "")
+        name = f"{name} {own}".strip()
+    if _is_union(kind):
+        for member in get_args(kind):
+            yield from _commands(member, name)
+        return
+    nested = [hint for hint in get_type_hints(kind, include_extras=True).values() if _are_commands(hint)]
+    for union in nested:
+        yield from _commands(union, name)
+    if not nested:
+        yield name, kind
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _are_commands(kind: Any) -> bool:
+    return _is_union(kind) and all(dataclasses.is_dataclass(_plain(member)) for member in get_args(kind))
+
+
+def _plain(kind: Any) -> Any:
+    return _plain(get_args(kind)[0]) if get_origin(kind) is Annotated else kind
+
+
+def command_lines(name: str, paths: Paths) -> st.SearchStrategy[list[str]]:
     """All positional arguments, and any of the options."""
     command = commands()[name]
     hints = get_type_hints(command, include_extras=True)
     positional, options = [], []
     for field in dataclasses.fields(command):
-        kind, flag, first = _unwrapped(hints[field.name], field.name)
-        value = _values(kind, field.name, places)
-        if first:
+        kind, is_positional = _plain(hints[field.name]), _is_positional(hints[field.name])
+        flag = f"--{field.name.strip('_').replace('_', '-')}"
+        value = _values(kind, field.name, paths)
+        if is_positional:
             positional.append(value)
             continue
-        named = st.tuples(st.just([flag]), value).map(lambda parts: parts[0] + parts[1])
+        option = st.tuples(st.just([flag]), value).map(lambda parts: parts[0] + parts[1])
         if kind is bool:
-            named = st.sampled_from([[flag], [flag.replace("--", "--no-", 1)]])
-        needed = field.default is dataclasses.MISSING or field.name in ("out", "home")
-        options.append(named if needed else st.one_of(st.just([]), named))
+            option = st.sampled_from([[flag], [flag.replace("--", "--no-", 1)]])
+        required = field.default is dataclasses.MISSING or field.name in ("out", "home")
+        options.append(option if required else st.one_of(st.just([]), option))
     parts = st.tuples(*positional, *options)
-    return parts.map(lambda given: [name, *(word for part in given for word in part)])
+    return parts.map(lambda given: [*name.split(), *(word for part in given for word in part)])
 
 
-def _unwrapped(kind: Any, name: str) -> tuple[Any, str, bool]:
-    """The plain type, the option's name, and whether it is given by its place."""
-    flag, first = f"--{name.strip('_').replace('_', '-')}", False
-    while get_origin(kind) is Annotated:
-        kind, *about = get_args(kind)
-        first = first or any(one in get_args(tyro.conf.Positional[int])[1:] for one in about)
-    return kind, flag, first
+def _is_positional(kind: Any) -> bool:
+    if get_origin(kind) is not Annotated:
+        return False
+    inner, *about = get_args(kind)
+    return any(one in POSITIONAL for one in about) or _is_positional(inner)
 
 
-def _values(kind: Any, name: str, places: Places) -> st.SearchStrategy[list[str]]:
+def _values(kind: Any, name: str, paths: Paths) -> st.SearchStrategy[list[str]]:
     origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return _values(next(one for one in inner if one is not type(None)), name, places)
+    if _is_union(kind):
+        return _values(next(one for one in inner if one is not type(None)), name, paths)
     if origin is tuple and inner[-1] is Ellipsis:
-        several = st.lists(_values(inner[0], name, places), min_size=1, max_size=3)
-        return several.map(lambda each: [word for words in each for word in words])
+        several = st.lists(_values(inner[0], name, paths), min_size=1, max_size=3)
+        return several.map(lambda values: [word for words in values for word in words])
     if origin is tuple:
-        return st.tuples(*(_values(one, name, places) for one in inner)).map(lambda parts: [part[0] for part in parts])
+        return st.tuples(*(_values(one, name, paths) for one in inner)).map(lambda parts: [part[0] for part in parts])
     if kind is str:
         return st.one_of(st.sampled_from(TEXTS), st.text(max_size=8)).map(lambda text: [text.replace("\0", "")])
     choices: dict[Any, tuple[Any, ...]] = {
         bool: ("",),
         int: INTEGERS,
         float: FLOATS,
-        Path: places.new if name in ("out", "home", "superimpose") else places.there,
+        Path: paths.outputs if name in OUTPUTS else paths.existing,
     }
     return st.sampled_from([[str(one)] for one in (inner if origin is Literal else choices[kind])])

@@ -1,4 +1,4 @@
-"""The counts of all fault tests, printed at the end and, with --torture, kept in results/torture.json."""
+"""Counts of all fault tests, printed at the end and, with --torture, written to results/torture.json."""
 
 import time
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.torture import Torture
+from tests.faults.worker import Worker, running_worker
 
 KEY = pytest.StashKey[Torture]()
 
@@ -19,16 +20,23 @@ def torture(request: pytest.FixtureRequest) -> Torture:
     return request.config.stash[KEY]
 
 
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """A separate process for decoders that may crash or hang."""
+    with running_worker() as process:
+        yield process
+
+
 @pytest.fixture(autouse=True)
 def timed(request: pytest.FixtureRequest, torture: Torture) -> Iterator[None]:
-    """A module's ROW has the time of its tests."""
+    """The time of a test counts for its module's ROW."""
     began = time.monotonic()
     yield
     torture.seconds[request.module.ROW] += time.monotonic() - began
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """A row with a test that failed is not kept."""
+    """A row with a failed test is not written."""
     broken = call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception)
     if broken and isinstance(item, pytest.Function):
         item.config.stash[KEY].failed.add(item.module.ROW)

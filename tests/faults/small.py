@@ -1,4 +1,4 @@
-"""The smallest trainings and clips that still go all the way, for tests that need hundreds of them."""
+"""The smallest trainings and clips that still run every step, for tests that need hundreds of them; shared helpers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,16 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from tests.tracked_clip import write_pictures
+from withinpx.cli import main
 from withinpx.data.scenes import BLUE, RED
 from withinpx.data.stage import Camera, SceneObject, Stage
 from withinpx.experiments import central
-from withinpx.experiments.synthetic import SquaresRun
+from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.tracking import attempt
 from withinpx.tracking.plan import Wishes
 from withinpx.tracking.track import TrackSettings
 from withinpx.training.callback import Callback
+from withinpx.training.fit import FitSettings
 from withinpx.training.log import Epoch
 from withinpx.training.recipe import CLIP, Recipe
 
@@ -33,14 +36,15 @@ TRACK = TrackSettings(wishes=Wishes(objects=2, channels=4), budget_s=0.0)
 TRACK_COMMAND = "--objects 2 --channels 4 --budget 0 --device cpu"
 QUICK_CLIP = replace(CLIP, warm_start_steps=4, batch_size=6)
 QUICK_STEPS = 14  # seven epochs
+Weights = dict[str, torch.Tensor]
 
 
 class CrashError(Exception):
-    """A crash in the middle of training."""
+    """A crash during training."""
 
 
 class CrashAfter(Callback):
-    """Breaks off after an epoch, before its checkpoint."""
+    """Crashes after an epoch, before its checkpoint."""
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
@@ -51,21 +55,48 @@ class CrashAfter(Callback):
 
 
 def small_clip(folder: Path) -> Path:
-    """Two things on ways of their own, as a folder of pictures."""
+    """A folder of images with two objects that cross the frame on separate trajectories."""
     share = np.linspace(0, 1, FRAMES)
     across = 7 + (WIDTH - 14) * share
-    things = (
+    objects = (
         SceneObject("disc", RED, 7, np.stack([across, np.full(FRAMES, 8.3)], axis=1)),
         SceneObject("square", BLUE, 6, np.stack([WIDTH - across, np.full(FRAMES, 21.6)], axis=1)),
     )
-    return write_pictures(folder, Stage(things, WIDTH, HEIGHT, camera=Camera(0.005)).render().clip)
+    return write_pictures(folder, Stage(objects, WIDTH, HEIGHT, camera=Camera(0.005)).render().clip)
 
 
 @contextmanager
 def quick() -> Iterator[None]:
-    """Clips and the paper's central settings in a second or two each."""
+    """Clips and the paper's central settings train in a second or two each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempt, "STEPS", QUICK_STEPS)
         patch.setattr(attempt, "CLIP", QUICK_CLIP)
         patch.setattr(central, "SETTINGS", (replace(SQUARES, recipe=CLIP), replace(SQUARES, decoder_rf=7)))
         yield
+
+
+def trained_weights(run: SquaresRun, settings: FitSettings) -> Weights:
+    return {name: value.clone() for name, value in train(run, settings).state_dict().items()}
+
+
+def is_equal(one: Weights, other: Weights) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def is_one_line(message: str) -> bool:
+    """What every refusal must be: one sentence on one line."""
+    return message.endswith(".") and "\n" not in message
+
+
+def refused_command(capsys: pytest.CaptureFixture[str], *command: str | Path) -> list[str]:
+    """The lines on standard error of a command that exits with status 2 and prints no result and no traceback."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in command])
+    assert stop.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Traceback" not in printed.err
+    lines = printed.err.splitlines()
+    assert lines[-1].startswith("withinpx: ")
+    return lines

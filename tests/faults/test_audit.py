@@ -1,4 +1,4 @@
-"""Nothing that is read can run: no pickle, no eval, no shell; and nothing is installed that is known to be unsafe."""
+"""No source runs what it reads: no pickle, no eval, no shell; and no installed package has a known vulnerability."""
 
 import ast
 import importlib.util
@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 NAMES = {"eval", "exec", "compile", "__import__"}
-SAFE = {"torch.load": ("weights_only", True), "yaml.load": ("Loader", None)}  # what must be said with a call
-UNSAFE = {"allow_pickle": True, "shell": True, "trust_remote_code": True}  # what must not be said with any
+SAFE = {"torch.load": ("weights_only", True), "yaml.load": ("Loader", None)}  # required arguments of a call
+UNSAFE = {"allow_pickle": True, "shell": True, "trust_remote_code": True}  # forbidden in any call
 
 
 def dangers(source: str) -> list[str]:
-    """What could run something that it reads."""
+    """Imports and calls that could run what they read."""
     return [danger for node in ast.walk(ast.parse(source)) for danger in _dangers(node)]
 
 
@@ -33,14 +33,14 @@ def _dangers(node: ast.AST) -> Iterator[str]:
         yield str(node.module)
     if not isinstance(node, ast.Call):
         return
-    called, said = ast.unparse(node.func), {each.arg: each.value for each in node.keywords}
+    called, given = ast.unparse(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
     if isinstance(node.func, ast.Name) and called in NAMES:
         yield called
     if called in SAFE:
         name, value = SAFE[called]
-        if not (name in said and (value is None or ast.unparse(said[name]) == str(value))):
+        if not (name in given and (value is None or ast.unparse(given[name]) == str(value))):
             yield f"{called} without {name}"
-    yield from (name for name, value in UNSAFE.items() if name in said and ast.unparse(said[name]) == str(value))
+    yield from (name for name, value in UNSAFE.items() if name in given and ast.unparse(given[name]) == str(value))
 
 
 @pytest.mark.parametrize(
@@ -55,37 +55,38 @@ def _dangers(node: ast.AST) -> Iterator[str]:
         "subprocess.run(line, shell=True)",
     ],
 )
-def test_a_danger_is_seen(source: str) -> None:
+def test_a_danger_is_found(source: str) -> None:
     assert dangers(source)
 
 
 def test_no_source_runs_what_it_reads(torture: Torture) -> None:
-    found = {path.name: seen for path in SOURCES if (seen := dangers(path.read_text(encoding="utf-8")))}
+    found = {path.name: unsafe for path in SOURCES if (unsafe := dangers(path.read_text(encoding="utf-8")))}
     torture.count(ROW, sources=len(SOURCES), pickle_eval_or_shell=sum(map(len, found.values())))
     assert found == {}
 
 
+def output_of(module: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout  # noqa: S603
+
+
 def test_ruff_finds_nothing_unsafe(torture: Torture) -> None:
-    command = [sys.executable, "-m", "ruff", "check", "--select", "S", "--output-format", "json", "src", "benchmarks"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    findings = json.loads(told.stdout)
+    findings = json.loads(output_of("ruff", "check", "--select", "S", "--output-format", "json", "src", "benchmarks"))
     torture.count(ROW, findings_of_ruff=len(findings))
     assert findings == []
 
 
-def test_nothing_installed_is_known_to_be_unsafe(torture: Torture) -> None:
-    if not torture.full:
-        pytest.skip("asks for advisories, by make torture only")
+def test_no_installed_package_has_a_known_vulnerability(torture: Torture) -> None:
+    torture.skip_in_short()
     if importlib.util.find_spec("pip_audit") is None:
         torture.fact(ROW, advisories="pip-audit is not installed")
         pytest.skip("pip-audit is not installed")
-    command = [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--format", "json", "--timeout", "20"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    listed = json.loads(told.stdout)["dependencies"] if told.stdout.startswith("{") else []
-    asked = [each for each in listed if "vulns" in each]
-    if not asked:
+    output = output_of("pip_audit", "--progress-spinner", "off", "--format", "json", "--timeout", "20")
+    listed = json.loads(output)["dependencies"] if output.startswith("{") else []
+    audited = [package for package in listed if "vulns" in package]
+    if not audited:
         torture.fact(ROW, advisories="could not be reached from this machine")
         pytest.skip("the advisories could not be reached")
-    unsafe = [f"{each['name']} {each['version']}" for each in asked if each["vulns"]]
-    torture.fact(ROW, advisories=f"{len(asked)} packages asked about, {len(unsafe)} with an advisory")
+    unsafe = [f"{package['name']} {package['version']}" for package in audited if package["vulns"]]
+    torture.fact(ROW, advisories=f"{len(audited)} packages audited, {len(unsafe)} with an advisory")
     assert unsafe == []

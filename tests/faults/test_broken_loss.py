@@ -1,4 +1,4 @@
-"""A loss that is no number: training stops within a step, keeps its last good checkpoint, and says what to try."""
+"""A loss that is not finite: training stops within a step, keeps its last good checkpoint, and says what to try."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,15 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from tests.faults.small import SQUARES, TRACK_COMMAND, quick, small_clip
+from tests.faults.small import (
+    SQUARES,
+    TRACK_COMMAND,
+    is_equal,
+    quick,
+    refused_command,
+    small_clip,
+    trained_weights,
+)
 from tests.faults.torture import Torture
 from tests.tracked_clip import one_thread
 from withinpx.cli import main
@@ -31,10 +39,10 @@ from withinpx.training.log import read_log
 ROW = "broken loss"
 Victim = Literal["loss", "batch", "weight", "gradient"]
 STEPS_PER_EPOCH, WARM = 3, 4
-RUN = replace(SQUARES, recipe=replace(SQUARES.recipe, epochs=4, batch_size=9))  # of 27 pictures
+RUN = replace(SQUARES, recipe=replace(SQUARES.recipe, epochs=4, batch_size=9))  # 27 images
 WARM_RUN = replace(RUN, recipe=replace(RUN.recipe, warm_start_steps=WARM))
 LAST = RUN.recipe.epochs * STEPS_PER_EPOCH
-SAYS = ("Training broke", "Try another seed or a smaller learning rate", "the last good checkpoint is kept")
+HINTS = ("Training broke", "Try another seed or a smaller learning rate", "the last good checkpoint is kept")
 
 
 @pytest.fixture(autouse=True)
@@ -45,35 +53,35 @@ def small() -> Iterator[None]:
 
 @dataclass
 class Poison:
-    """Spoils the n-th step of training, or of the warm start, of one kind of engine."""
+    """Makes a value non-finite in the n-th step of training, or of the warm start, for one kind of engine."""
 
     victim: Victim
     value: float
     at: int
     kind: type[DenseEngine] | type[SparseEngine]
-    what: str = "reconstruct"  # or look
-    only: int | None = None  # of several networks that take turns, this one
-    always: bool = False  # every step from then on
-    calls: int = 0  # steps that came
-    order: dict[int, int] = field(default_factory=dict)  # in which engines came first
+    method: str = "reconstruct"  # or heatmap_loss
+    only: int | None = None  # index of the network, if several are trained together
+    always: bool = False  # in every later step as well
+    calls: int = 0  # steps so far
+    order: dict[int, int] = field(default_factory=dict)  # index of each engine, by its first step
 
     @contextmanager
     def given(self) -> Iterator["Poison"]:
-        whole = getattr(self.kind, self.what)
+        original = getattr(self.kind, self.method)
 
-        def spoiled(engine: Any, chosen: torch.Tensor, *others: Any) -> Any:
-            number = self.order.setdefault(id(engine), len(self.order))
-            if not engine.model.training or self.only not in (None, number):
-                return whole(engine, chosen, *others)
+        def poisoned(engine: Any, chosen: torch.Tensor, *others: Any) -> Any:
+            index = self.order.setdefault(id(engine), len(self.order))
+            if not engine.model.training or self.only not in (None, index):
+                return original(engine, chosen, *others)
             self.calls += 1
             now = self.calls == self.at or (self.always and self.calls > self.at)
             if now:
                 self._before(engine, chosen)
-            answer = whole(engine, chosen, *others)
+            answer = original(engine, chosen, *others)
             return self._after(engine, answer) if now else answer
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(self.kind, self.what, spoiled)
+            patch.setattr(self.kind, self.method, poisoned)
             yield self
 
     def _before(self, engine: Any, chosen: torch.Tensor) -> None:
@@ -91,29 +99,20 @@ class Poison:
             weight.register_post_accumulate_grad_hook(lambda _: hook.remove())
         if self.victim != "loss":
             return answer
-        return answer * self.value if self.what == "heatmap_loss" else (answer[0] * self.value, answer[1])
+        return answer * self.value if self.method == "heatmap_loss" else (answer[0] * self.value, answer[1])
 
 
-def moments(torture: Torture, last: int) -> list[int]:
-    """Steps to spoil: all, or the last of an epoch and the very last."""
+def poisoned_steps(torture: Torture, last: int) -> list[int]:
+    """All steps, or in the short form the last of the first epoch and the very last."""
     return list(range(1, last + 1)) if torture.full else [STEPS_PER_EPOCH, last]
 
 
-def skip_in_short(torture: Torture, value: float) -> None:
-    if not torture.full and isinf(value):
-        pytest.skip("in full only")
-
-
-def is_whole(model: Autoencoder) -> bool:
+def is_finite(model: Autoencoder) -> bool:
     return all(bool(value.isfinite().all()) for value in model.state_dict().values())
 
 
-def weights(run: SquaresRun, settings: FitSettings) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in train(run, settings).state_dict().items()}
-
-
 def check_kept(folder: Path, epochs: int) -> None:
-    """The checkpoint is that of the last good epoch, and all of it is numbers; so is the log."""
+    """The checkpoint is that of the last good epoch; it and the log are finite."""
     assert all(isfinite(epoch.loss) for epoch in read_log(folder))
     if not epochs:
         assert not (folder / CHECKPOINT).exists()
@@ -127,65 +126,64 @@ def check_kept(folder: Path, epochs: int) -> None:
 @pytest.mark.parametrize("value", [nan, inf, -inf])
 @pytest.mark.parametrize("victim", ["loss", "weight", "gradient", "batch"])
 @pytest.mark.parametrize("kind", [SparseEngine, DenseEngine])
-def test_training_stops_within_a_step_and_goes_on_from_what_was_good(
+def test_training_stops_within_a_step_and_resumes_from_the_last_good_epoch(
     tmp_path: Path, torture: Torture, kind: Any, victim: Victim, value: float
 ) -> None:
-    skip_in_short(torture, value)
+    torture.skip_in_short(isinf(value))
     if victim == "batch" and kind is SparseEngine:
-        pytest.skip("what moves is cut out before training: there is no picture to spoil")
-    whole = weights(RUN, FitSettings(dense=kind is DenseEngine))
-    for at in moments(torture, LAST):
+        pytest.skip("windows are cut out before training: there is no image to poison")
+    whole = trained_weights(RUN, FitSettings(dense=kind is DenseEngine))
+    for at in poisoned_steps(torture, LAST):
         folder = tmp_path / f"{at}"
         folder.mkdir()
         settings = FitSettings(dense=kind is DenseEngine, folder=folder, checkpoint_every_s=0)
-        with Poison(victim, value, at, kind).given() as poison, pytest.raises(BrokenTrainingError) as said:
+        with Poison(victim, value, at, kind).given() as poison, pytest.raises(BrokenTrainingError) as raised:
             train(RUN, settings)
-        assert poison.calls <= at + (victim == "gradient"), "training went on"
-        assert all(words in str(said.value) for words in SAYS)
-        assert "\n" not in str(said.value)
+        assert poison.calls <= at + (victim == "gradient"), "training did not stop"
+        assert all(hint in str(raised.value) for hint in HINTS)
+        assert "\n" not in str(raised.value)
         check_kept(folder, (at - 1) // STEPS_PER_EPOCH)
-        resumed = weights(RUN, settings)
-        assert all(torch.equal(value, resumed[name]) for name, value in whole.items())
+        assert is_equal(whole, trained_weights(RUN, settings))
         torture.count(ROW, poisoned=1, stopped_within_a_step=1, resumed=1)
 
 
 @pytest.mark.parametrize("value", [nan, inf])
 @pytest.mark.parametrize("victim", ["loss", "weight", "gradient"])
 @pytest.mark.parametrize("kind", [SparseEngine, DenseEngine])
-def test_the_warm_start_stops_within_a_step_too(torture: Torture, kind: Any, victim: Victim, value: float) -> None:
-    skip_in_short(torture, value)
+def test_the_warm_start_stops_within_a_step(torture: Torture, kind: Any, victim: Victim, value: float) -> None:
+    torture.skip_in_short(isinf(value))
     run = replace(WARM_RUN, background=BackgroundMode.LAYERED) if kind is SparseEngine else WARM_RUN
     for at in range(1, WARM + 1, torture.of(WARM - 1, 1)):
-        poison = Poison(victim, value, at, kind, what="heatmap_loss")
+        poison = Poison(victim, value, at, kind, method="heatmap_loss")
         with poison.given(), pytest.raises(BrokenTrainingError, match="Training broke"):
             train(run, FitSettings(dense=kind is DenseEngine))
-        assert poison.calls <= at + (victim == "gradient"), "the warm start went on"
+        assert poison.calls <= at + (victim == "gradient"), "the warm start did not stop"
         torture.count(ROW, poisoned=1, stopped_within_a_step=1)
 
 
 @pytest.mark.parametrize("victim", ["loss", "weight", "gradient"])
-def test_of_networks_trained_together_one_breaks_and_the_others_learn_on(torture: Torture, victim: Victim) -> None:
+def test_one_broken_network_does_not_affect_those_trained_together_with_it(torture: Torture, victim: Victim) -> None:
     runs = [replace(RUN, seed=seed) for seed in range(3)]
-    alone = [weights(run, FitSettings()) for run in runs]
-    for at in moments(torture, LAST)[: torture.of(1, LAST)]:
+    alone = [trained_weights(run, FitSettings()) for run in runs]
+    for at in poisoned_steps(torture, LAST)[: torture.of(1, LAST)]:
         with Poison(victim, nan, at, SparseEngine, only=1).given():
             models, logs = train_together(runs, FitSettings())
-        for number in (0, 2):
-            assert all(torch.equal(value, alone[number][name]) for name, value in models[number].state_dict().items())
+        for index in (0, 2):
+            assert is_equal(models[index].state_dict(), alone[index])
         assert all(isfinite(epoch.loss) for log in (logs[0], logs[2]) for epoch in log.epochs)
         losses = [epoch.loss for epoch in logs[1].epochs]
         assert all(map(isfinite, losses[:-1]))
-        found = at + (victim == "gradient")  # the step that tells
+        found = at + (victim == "gradient")  # the step in which it shows
         if found <= LAST:
             assert not isfinite(losses[-1])
-            assert len(losses) == (found - 1) // STEPS_PER_EPOCH + 1, "it was trained on"
+            assert len(losses) == (found - 1) // STEPS_PER_EPOCH + 1, "its training did not stop"
         if victim == "loss":
-            assert is_whole(models[1]), "a step was taken along no number"
+            assert is_finite(models[1]), "a step was taken along a gradient that is not finite"
         assert not evaluate(models[1], runs[1]).accepted
         torture.count(ROW, poisoned=1, stopped_within_an_epoch=1)
 
 
-def test_a_sweep_begins_a_broken_network_again(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_starts_a_broken_network_again(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("a", encoder_rf=3, decoder_rf=5, object_size=3, sigma=0.8)
     monkeypatch.setattr(fig4_runs, "SquaresRun", partial(SquaresRun, image_size=16, channels=4))
     monkeypatch.setattr(fig4_runs, "WARM", WARM_RUN.recipe)
@@ -197,43 +195,29 @@ def test_a_sweep_begins_a_broken_network_again(torture: Torture, monkeypatch: py
     torture.count(ROW, poisoned=1, begun_again=1)
 
 
-def said_by(capsys: pytest.CaptureFixture[str], *command: str | Path) -> str:
-    """The last line of a command that ends with status 2 and has nothing to show."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stop:
-        main([str(each) for each in command])
-    assert stop.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "Traceback" not in said.err
-    return said.err.splitlines()[-1]
-
-
-def test_fit_says_what_to_try_and_goes_on_when_told_to(
-    tmp_path: Path, torture: Torture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fit_says_what_to_try_and_resumes(tmp_path: Path, torture: Torture, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     fit = "fit squares --encoder-rf 3 --decoder-rf 5 --object-size 3 --image-size 16 --epochs 3 --device cpu --out"
     with Poison("loss", nan, 2, SparseEngine).given():
-        said = said_by(capsys, *fit.split(), out)
-    assert said.startswith("withinpx: Training broke in epoch 2: the loss is nan.")
-    assert all(words in said for words in SAYS)
+        message = refused_command(capsys, *fit.split(), out)[-1]
+    assert message.startswith("withinpx: Training broke in epoch 2: the loss is nan.")
+    assert all(hint in message for hint in HINTS)
     assert not (out / "detector.json").exists()
     main([*fit.split(), str(out), "--resume"])
     main(["evaluate", str(out)])
     torture.count(ROW, commands=1, resumed=1)
 
 
-def test_track_tries_another_seed_and_gives_up_after_three(
+def test_track_tries_another_seed_and_stops_after_three(
     tmp_path: Path, torture: Torture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clip = small_clip(tmp_path / "clip")
     with Poison("weight", nan, 3, SparseEngine).given():
         main(["track", str(clip), "--out", str(tmp_path / "out"), "--no-overlay", *TRACK_COMMAND.split()])
     assert "seed 0: Training broke in epoch 2" in capsys.readouterr().err
-    assert is_whole(load_clip_detector(tmp_path / "out")[0].model)
+    assert is_finite(load_clip_detector(tmp_path / "out")[0].model)
     with Poison("loss", nan, 1, SparseEngine, always=True).given() as poison:
-        said = said_by(capsys, "track", clip, "--out", tmp_path / "other", *TRACK_COMMAND.split())
+        message = refused_command(capsys, "track", clip, "--out", tmp_path / "other", *TRACK_COMMAND.split())[-1]
     assert poison.calls == 3, "one step of each seed"
-    assert all(words in said for words in SAYS)
+    assert all(hint in message for hint in HINTS)
     torture.count(ROW, commands=2)

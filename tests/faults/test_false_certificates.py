@@ -1,4 +1,4 @@
-"""Many clips of known truth, trained for real: what is certified is within its bound, what is planted is refused."""
+"""Many clips with known positions, trained for real: certified positions are inside the bound, violations refused."""
 
 import multiprocessing
 import os
@@ -21,113 +21,112 @@ from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import CLIP
 
 ROW = "false certificates"
-STEPS, WARM_START_STEPS, BATCH, CHANNELS = 160, 60, 6, 12  # enough for clips as small as these
-SEEDS = 2  # that are tried while something is refused, as `track` does
+STEPS, WARM_START_STEPS, BATCH, CHANNELS = 160, 60, 6, 12  # sufficient for clips as small as these
+SEEDS = 2  # tried while something is refused, as in `track`
 ROUNDING = 1e-4  # px
-SHORT = (2, 12, 16)  # one thing, a fast one, twins
-GOOD_SHARE = 0.9  # of the good clips: certified
+SHORT = (2, 12, 16)  # one object, a fast one, twins
+GOOD_SHARE = 0.9  # of the good clips must be certified
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one clip."""
+    """The outcome of one clip."""
 
     seed: int
     kind: str
     good: bool
-    sentence: str = ""  # why it was refused before any training
     positions: int = 0  # certified
-    outside: int = 0  # of them: farther from the thing than the bound, or where it is not to be seen
-    certified: bool = False  # every thing of the clip
+    outside: int = 0  # of them: further from the object than the bound, or where it is not visible
+    certified: bool = False  # every object of the clip
     wrong: tuple[str, ...] = ()  # planted violations that were not refused by their name
 
 
 def judge(seed: int) -> Verdict:
-    """Track a clip, the number of things unknown, and compare with its truth."""
+    """Track a clip without the number of its objects, and compare with its true positions."""
     torch.set_num_threads(1)
     clip = planted(seed)
     try:
         inspection = inspect(clip.made.clip)
     except InputError as error:
         named = clip.kind == "light drift" and str(error).startswith("Everything moves")
-        wrong = () if named or clip.good else (f"refused: {error}",)  # a good one is counted as not certified
-        return Verdict(seed, clip.kind, clip.good, str(error), wrong=wrong)
+        wrong = () if named or clip.good else (f"refused: {error}",)  # a good clip counts as not certified
+        return Verdict(seed, clip.kind, clip.good, wrong=wrong)
     plan = make_plan(inspection, Wishes(channels=CHANNELS), 1.0)
     size = (clip.made.clip.width, clip.made.clip.height)
     job = Job(inspection, plan, clip.made.clip.selection, size, clip.made.clip.source)
-    return verdict(seed, clip, best_of(job, seed))
+    return verdict(seed, clip, best_attempt(job, seed))
 
 
-def best_of(job: Job, seed: int) -> Attempt:
-    """As `track` does it: another seed while one is refused."""
+def best_attempt(job: Job, seed: int) -> Attempt:
+    """As in `track`: another seed while something is refused."""
     small = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
     with patch.multiple(attempt, STEPS=STEPS, CLIP=small):
         best = attempt.attempt(job, seed, FitSettings())
         for again in range(1, SEEDS):
             if best.detector.certificate.certified or job.inspection.alike:
                 break
-            best = max(best, attempt.attempt(job, seed + 1000 * again, FitSettings()), key=lambda each: each.merit)
+            other = attempt.attempt(job, seed + 1000 * again, FitSettings())
+            best = max(best, other, key=lambda tried: tried.merit)
     return best
 
 
 def verdict(seed: int, clip: Planted, best: Attempt) -> Verdict:
-    """Every certified position against the thing it is of."""
+    """Compare every certified position with the object that its track follows."""
     made, certificate = clip.made, best.detector.certificate
     tracks = best.detector.tracks(best.seen, np.arange(FRAMES), made.clip.times_s)
     positions = outside = 0
     wrong: list[str] = []
     followed: set[int] = set()
     for checked in certificate.objects:
-        each = checked.object
-        sure, present = tracks.certified[:, each], tracks.present[:, each]
+        index = checked.object
+        certified, present = tracks.certified[:, index], tracks.present[:, index]
         if not present.any():
             continue
-        away = np.abs(tracks.positions[:, each, None] - made.truth).max(axis=-1)
-        thing = int(np.median(away[present], axis=0).argmin())
-        farther = np.maximum(away[:, thing], np.abs(tracks.z[:, each] - made.truth[:, thing]).max(axis=-1))
-        bad = (farther > tracks.bound_px[:, each] + ROUNDING) | (made.visible[:, thing] == 0)
-        positions += int(sure.sum())
-        outside += int((sure & bad).sum())
+        distance = np.abs(tracks.positions[:, index, None] - made.truth).max(axis=-1)
+        obj = int(np.median(distance[present], axis=0).argmin())
+        error = np.maximum(distance[:, obj], np.abs(tracks.z[:, index] - made.truth[:, obj]).max(axis=-1))
+        is_outside = (error > tracks.bound_px[:, index] + ROUNDING) | (made.visible[:, obj] == 0)
+        positions += int(certified.sum())
+        outside += int((certified & is_outside).sum())
         if checked.certified:
-            followed.add(thing)
-        wrong += violations(clip, thing, checked.failed, sure)
-    certified = certificate.certified and followed == set(range(len(made.stage.things)))
-    return Verdict(seed, clip.kind, clip.good, "", positions, outside, certified, tuple(wrong))
+            followed.add(obj)
+        wrong += missed_violations(clip, obj, checked.failed, certified)
+    all_certified = certificate.certified and followed == set(range(made.truth.shape[1]))
+    return Verdict(seed, clip.kind, clip.good, positions, outside, all_certified, tuple(wrong))
 
 
-def violations(clip: Planted, thing: int, failed: str | None, sure: np.ndarray) -> list[str]:
-    """What is planted in a thing and was not refused by its name."""
-    if thing not in clip.things:
+def missed_violations(clip: Planted, obj: int, failed: str | None, certified: np.ndarray) -> list[str]:
+    """The violation of this object, if it was not refused by its name."""
+    if obj not in clip.objects:
         return []
-    expected = {"twins": "distinct", "wobble": "places"}.get(clip.kind)
+    expected = {"twins": "distinct", "wobble": "displacement"}.get(clip.kind)
     if expected is not None and failed != expected:
-        return [f"{clip.kind}: thing {thing} is {f'refused for {failed}' if failed else 'certified'}"]
-    hidden = clip.made.visible[:, thing] < 0.5
-    if clip.kind == "exit" and sure[hidden].any():
-        return [f"exit: thing {thing} is certified where it is not to be seen"]
+        return [f"{clip.kind}: object {obj} is {f'refused for {failed}' if failed else 'certified'}"]
+    hidden = clip.made.visible[:, obj] < 0.5
+    if clip.kind == "exit" and certified[hidden].any():
+        return [f"exit: object {obj} is certified where it is not visible"]
     return []
 
 
-def test_no_certified_position_is_outside_its_bound_and_what_is_planted_is_refused(torture: Torture) -> None:
+def test_no_certified_position_is_outside_its_bound_and_violations_are_refused(torture: Torture) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         verdicts = list(pool.map(judge, range(320) if torture.full else SHORT))
-    good = [each for each in verdicts if each.good]
-    kinds = Counter(each.kind for each in verdicts)
+    good = [clip for clip in verdicts if clip.good]
     torture.count(
         ROW,
         clips=len(verdicts),
-        certified_positions=sum(each.positions for each in verdicts),
-        outside=sum(each.outside for each in verdicts),
-        violations_planted=sum(not each.good and each.kind not in ("occlusion", "shake") for each in verdicts),
-        not_refused_by_name=sum(bool(each.wrong) for each in verdicts),
+        certified_positions=sum(clip.positions for clip in verdicts),
+        outside=sum(clip.outside for clip in verdicts),
+        violations_planted=sum(not clip.good and clip.kind not in ("occlusion", "shake") for clip in verdicts),
+        not_refused_by_name=sum(bool(clip.wrong) for clip in verdicts),
         good_clips=len(good),
-        good_clips_certified=sum(each.certified for each in good),
+        good_clips_certified=sum(clip.certified for clip in good),
     )
-    torture.fact(ROW, kinds=dict(sorted(kinds.items())))
-    outside = [(each.seed, each.kind, each.outside) for each in verdicts if each.outside]
+    torture.fact(ROW, kinds=dict(sorted(Counter(clip.kind for clip in verdicts).items())))
+    outside = [(clip.seed, clip.kind, clip.outside) for clip in verdicts if clip.outside]
     assert not outside, outside
-    wrong = [(each.seed, each.wrong) for each in verdicts if each.wrong]
+    wrong = [(clip.seed, clip.wrong) for clip in verdicts if clip.wrong]
     assert not wrong, wrong
-    refused = [(each.seed, each.kind) for each in good if not each.certified]
+    refused = [(clip.seed, clip.kind) for clip in good if not clip.certified]
     assert len(refused) <= (1 - GOOD_SHARE) * len(good), refused

@@ -1,4 +1,4 @@
-"""A disk that is full, or may not be written to, at every write of every command: a sentence, and nothing lost."""
+"""A full or read-only disk at every write of every command: a one-line message, and nothing is lost."""
 
 import errno
 import json
@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from tests.data.test_clevr import DrawnStage
-from tests.faults.disk import Calls
-from tests.faults.reading import read_everything, unfinished
+from tests.faults.file_calls import FileCalls
+from tests.faults.output_files import contents, partial_files, read_everything
 from tests.faults.small import TRACK, TRACK_COMMAND, CrashAfter, CrashError, quick, small_clip
 from tests.faults.torture import Torture
 from tests.tracked_clip import one_thread
@@ -30,10 +30,10 @@ from withinpx.training.fit import FitSettings
 
 ROW = "full disk"
 RESULTS = Path(__file__).parents[2] / "results"
-REFUSALS = {errno.ENOSPC: "full", errno.EROFS: "read_only", errno.EACCES: "not_permitted"}
+ERRORS = {errno.ENOSPC: "full", errno.EROFS: "read_only", errno.EACCES: "not_permitted"}
 DISK_KB, STEPS = 8192, 8
-TIMED = ("runs.csv", "log.jsonl", "about.json", "summary.md")  # say when something was: never twice the same
-Act = Callable[[Path, Path], None]  # with the things there are in the first folder, into the second
+TIMED = ("runs.csv", "log.jsonl", "about.json", "summary.md")  # contain times, so two runs differ
+Action = Callable[[Path, Path], None]  # from the inputs in the first folder into the second
 
 FIT = "fit squares --recipe paper --encoder-rf 3 --decoder-rf 5 --object-size 3 --image-size 16 --epochs 3 --device cpu"
 TRACKED = f"track CLIP --out OUT/run --export coco mot dlc {TRACK_COMMAND}"
@@ -43,88 +43,88 @@ CENTRAL = "reproduce central --recipe paper --out OUT --epochs 2 --device cpu --
 RENDER = clevr_render.render_datasets
 
 
-def typed(command: str) -> Act:
-    """A command as a person types it; it goes on if there is something to go on with."""
+def command(line: str) -> Action:
+    """A command line; it resumes if there is something to resume."""
 
-    def act(things: Path, out: Path) -> None:
+    def run(inputs: Path, out: Path) -> None:
         names = {"CLIP": "clip", "OTHER": "other", "MORE": "more", "DETECTOR": "detector", "BOXES": "boxes.json"}
-        words = command.replace("OUT", str(out))
+        words = line.replace("OUT", str(out))
         for name, path in names.items():
-            words = words.replace(name, str(things / path))
-        resumed = ["--resume"] if words.startswith(("fit", "track")) and (out / "run").exists() else []
-        main([*words.split(), *resumed])
+            words = words.replace(name, str(inputs / path))
+        resume = ["--resume"] if words.startswith(("fit", "track")) and (out / "run").exists() else []
+        main([*words.split(), *resume])
 
-    return act
+    return run
 
 
-def nothing(things: Path, out: Path) -> None:
+def nothing(inputs: Path, out: Path) -> None:
     pass
 
 
-def another_picture(name: str, things: Path, out: Path) -> None:
+def another_image(name: str, inputs: Path, out: Path) -> None:
     Image.new("RGB", (3, 2)).save(out / name)
 
 
-def interrupted_fit(things: Path, out: Path) -> None:
+def interrupted_fit(inputs: Path, out: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(CrashError):
         patch.setattr("withinpx.training.progress.ProgressBar.on_epoch", lambda _, *of: CrashAfter(2).on_epoch(*of))
-        typed(f"{FIT} --out OUT/run")(things, out)
+        command(f"{FIT} --out OUT/run")(inputs, out)
 
 
-def interrupted_track(things: Path, out: Path) -> None:
-    """Trained, and nothing else."""
+def interrupted_track(inputs: Path, out: Path) -> None:
+    """Interrupted after the training."""
 
     def crash(*_: object, **__: object) -> None:
         raise CrashError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(CrashError):
         patch.setattr(track_module, "finish", crash)
-        typed(TRACKED)(things, out)
+        command(TRACKED)(inputs, out)
 
 
-def interrupted_rendering(things: Path, out: Path) -> None:
+def interrupted_rendering(inputs: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         RENDER({out / "set": replace(DATASETS["shapes-09-19"], train=2, test=1)}, partial(DrawnStage, most=1))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something that writes, and what was there before it, which it must not lose."""
+    """An action that writes, and what is written before it, which must not be lost."""
 
-    act: Act
-    before: Act = nothing
+    act: Action
+    before: Action = nothing
 
 
 CASES = {
-    "fit": Case(typed(f"{FIT} --out OUT/run")),
-    "fit, resumed": Case(typed(f"{FIT} --out OUT/run"), interrupted_fit),
-    "track": Case(typed(TRACKED), interrupted_track),
-    "track, once more": Case(typed(TRACKED), typed(TRACKED)),
-    "detect": Case(typed(f"{DETECT} --export coco mot dlc")),
-    "detect in several": Case(typed(f"{DETECT} OTHER"), typed(f"{DETECT} MORE")),
-    "export": Case(typed("export DETECTOR --onnx --out OUT/detector.onnx")),
-    "edit": Case(typed(f"{EDIT}:30,8"), typed(f"{EDIT}:20,8")),
-    "inspect": Case(typed("inspect CLIP --out OUT/seen.png"), typed("inspect OTHER --out OUT/seen.png")),
-    "sweep": Case(typed(f"{CENTRAL} 2"), typed(f"{CENTRAL} 1")),
-    "curves": Case(typed("reproduce fig3 --out OUT"), partial(another_picture, "fig3.png")),
+    "fit": Case(command(f"{FIT} --out OUT/run")),
+    "fit, resumed": Case(command(f"{FIT} --out OUT/run"), interrupted_fit),
+    "track": Case(command(TRACKED), interrupted_track),
+    "track, once more": Case(command(TRACKED), command(TRACKED)),
+    "detect": Case(command(f"{DETECT} --export coco mot dlc")),
+    "detect in several": Case(command(f"{DETECT} OTHER"), command(f"{DETECT} MORE")),
+    "export": Case(command("export DETECTOR --onnx --out OUT/detector.onnx")),
+    "edit": Case(command(f"{EDIT}:30,8"), command(f"{EDIT}:20,8")),
+    "inspect": Case(command("inspect CLIP --out OUT/seen.png"), command("inspect OTHER --out OUT/seen.png")),
+    "sweep": Case(command(f"{CENTRAL} 2"), command(f"{CENTRAL} 1")),
+    "curves": Case(command("reproduce fig3 --out OUT"), partial(another_image, "fig3.png")),
     "figure 4": Case(
-        typed(f"reproduce fig4a --out OUT --from {RESULTS / 'synthetic'}"),
-        typed(f"reproduce fig4a --out OUT --from {RESULTS / 'synthetic' / 'full'}"),
+        command(f"reproduce fig4a --out OUT --from {RESULTS / 'synthetic'}"),
+        command(f"reproduce fig4a --out OUT --from {RESULTS / 'synthetic' / 'full'}"),
     ),
     "table 1": Case(
-        typed(f"reproduce table1 --out OUT --from {RESULTS / 'clevr'}"), partial(another_picture, "fig6.png")
+        command(f"reproduce table1 --out OUT --from {RESULTS / 'clevr'}"), partial(another_image, "fig6.png")
     ),
-    "data": Case(typed("data clevr --name shapes-09-19 --train 2 --test 1 --out OUT/set"), interrupted_rendering),
-    "baseline": Case(typed("baseline --method coco --images CLIP --results BOXES --out OUT/boxes")),
-    "demo clip": Case(lambda things, out: make_demo(out)),
+    "data": Case(command("data clevr --name shapes-09-19 --train 2 --test 1 --out OUT/set"), interrupted_rendering),
+    "baseline": Case(command("baseline --method coco --images CLIP --results BOXES --out OUT/boxes")),
+    "demo clip": Case(lambda inputs, out: make_demo(out)),
 }
 IN_SHORT = ("fit, resumed", "detect", "edit", "curves", "data")
 
 
 @pytest.fixture(scope="module")
-def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Clips, a detector, boxes of another detector; and a renderer that is not Blender."""
-    folder = tmp_path_factory.mktemp("things")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Clips, a detector, boxes of another detector; and a renderer that replaces Blender."""
+    folder = tmp_path_factory.mktemp("inputs")
     clip = small_clip(folder / "clip")
     for name in ("other", "more"):
         shutil.copytree(clip, folder / name)
@@ -139,124 +139,120 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own, where that may be had."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if not mounted(place, f"size={DISK_KB}k"):
-        pytest.skip("only root may make a disk: calls that fail are tried without one")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)  # noqa: S603, S607
+    """A small file system of its own."""
+    mount_point = tmp_path / "disk"
+    mount_point.mkdir()
+    if not is_mounted(mount_point, f"size={DISK_KB}k"):
+        pytest.skip("only root may mount a disk; failing calls are tested without one")
+    yield mount_point
+    subprocess.run(["umount", "--lazy", str(mount_point)], check=True)  # noqa: S603, S607
 
 
-def mounted(place: Path, options: str) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603
+def is_mounted(mount_point: Path, options: str) -> bool:
+    """Mount a file system in memory; whether that worked."""
+    words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(mount_point)]
+    return subprocess.run(words, check=False, capture_output=True).returncode == 0  # noqa: S603
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def is_refused(capsys: pytest.CaptureFixture[str], act: Act, things: Path, out: Path) -> bool:
-    """Did it fail? Then with status 2 and a sentence."""
+def is_refused(capsys: pytest.CaptureFixture[str], act: Action, inputs: Path, out: Path) -> bool:
+    """Whether it failed; if so, with status 2 and a one-line message."""
     capsys.readouterr()
     try:
-        act(things, out)
+        act(inputs, out)
     except SystemExit as stop:
-        said = capsys.readouterr().err
+        printed = capsys.readouterr().err
         assert stop.code == 2
-        assert "Traceback" not in said
-        last = said.splitlines()[-1]
+        assert "Traceback" not in printed
+        last = printed.splitlines()[-1]
         assert last.startswith("withinpx: ")
         assert last.endswith(".")
         return True
-    except (OSError, InputError) as error:  # of a function, which is no command
+    except (OSError, InputError) as error:  # of a function that is not a command
         assert getattr(error, "filename", True)
         return True
     return False
 
 
 def check_kept(out: Path, before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    """Every file is what it was, or whole and what it would have become; nothing half is left."""
-    assert not unfinished(out.parent)
-    found = content(out)
+    """Every file is unchanged, or complete and what it should become; no partial file is left."""
+    assert not partial_files(out.parent)
+    found = contents(out)
     assert before.keys() & after.keys() <= found.keys() <= before.keys() | after.keys()
-    for name, now in found.items():
-        if now != before.get(name) and Path(name).name not in TIMED:
-            wanted = after[name]
-            assert wanted.startswith(now) if name.endswith(".jsonl") else wanted == now, (
-                name
-            )  # which grows line by line
+    for name, content in found.items():
+        if content != before.get(name) and Path(name).name not in TIMED:
+            is_log = name.endswith(".jsonl")  # grows line by line
+            assert after[name].startswith(content) if is_log else after[name] == content, name
     read_everything(out)
 
 
-def prepared(case: Case, things: Path, folder: Path) -> tuple[Path, dict[str, bytes], dict[str, bytes], int]:
-    """What was there before, as a folder and as files; what there is in the end; with how many calls."""
+def check_completed(case: Case, inputs: Path, out: Path, after: dict[str, bytes]) -> None:
+    """The same command succeeds once the disk can be written to again."""
+    case.act(inputs, out)
+    assert contents(out).keys() == after.keys()
+    assert not partial_files(out.parent)
+    shutil.rmtree(out.parent)
+
+
+def prepared(case: Case, inputs: Path, folder: Path) -> tuple[Path, dict[str, bytes], dict[str, bytes], int]:
+    """A folder with the files before, these files, the files after, and the number of calls in between."""
     before, whole = folder / "before", folder / "whole"
     before.mkdir(parents=True)
-    case.before(things, before)
+    case.before(inputs, before)
     shutil.copytree(before, whole)
-    with Calls(whole, 0, lambda: None).watched() as calls:
-        case.act(things, whole)
-    return before, content(before), content(whole), calls.count
+    with FileCalls(whole, 0, lambda: None).watched() as calls:
+        case.act(inputs, whole)
+    return before, contents(before), contents(whole), calls.count
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_call_that_writes_may_fail(
-    things: Path, tmp_path: Path, torture: Torture, capsys: pytest.CaptureFixture[str], name: str
+    inputs: Path, tmp_path: Path, torture: Torture, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    if not torture.full and name not in IN_SHORT:
-        pytest.skip("in full only")
+    torture.skip_in_short(name not in IN_SHORT)
     case = CASES[name]
-    template, before, after, count = prepared(case, things, tmp_path)
+    template, before, after, count = prepared(case, inputs, tmp_path)
     assert count
     for number in range(1, count + 1) if torture.full else sorted({1, count // 2 + 1, count}):
-        refusal = list(REFUSALS)[number % len(REFUSALS)]
+        code = list(ERRORS)[number % len(ERRORS)]
         out = shutil.copytree(template, tmp_path / f"{number}" / "out")
 
-        def fail(refusal: int = refusal) -> None:
-            raise OSError(refusal, os.strerror(refusal))
+        def fail(code: int = code) -> None:
+            raise OSError(code, os.strerror(code))
 
-        with Calls(out.parent, number, fail).watched():
-            assert is_refused(capsys, case.act, things, out), number
+        with FileCalls(out.parent, number, fail).watched():
+            assert is_refused(capsys, case.act, inputs, out), number
         check_kept(out, before, after)
-        case.act(things, out)
-        assert content(out).keys() == after.keys()
-        assert not unfinished(out.parent)
-        shutil.rmtree(out.parent)
-        torture.count(ROW, calls_failed=1, intact=1, **{REFUSALS[refusal]: 1})
+        check_completed(case, inputs, out, after)
+        torture.count(ROW, calls_failed=1, intact=1, **{ERRORS[code]: 1})
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_disk_may_be_full_at_any_byte(
-    things: Path, disk: Path, torture: Torture, capsys: pytest.CaptureFixture[str], name: str
+    inputs: Path, disk: Path, torture: Torture, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """A real one, which also refuses what is written by FFmpeg. First one that is mounted read-only."""
-    if not torture.full and name not in IN_SHORT:
-        pytest.skip("in full only")
+    """A real file system, which also limits what FFmpeg writes; first mounted read-only, then nearly full."""
+    torture.skip_in_short(name not in IN_SHORT)
     case = CASES[name]
-    template, before, after, _ = prepared(case, things, disk.parent)
-    need = sum(len(now) for each, now in after.items() if now != before.get(each))
-    ballast, out = disk / "ballast", disk / "place" / "out"
+    template, before, after, _ = prepared(case, inputs, disk.parent)
+    need = sum(len(content) for file, content in after.items() if content != before.get(file))
+    ballast, out = disk / "ballast", disk / "folder" / "out"
     shutil.copytree(template, out)
-    assert mounted(disk, "remount,ro")
-    assert is_refused(capsys, case.act, things, out)
+    assert is_mounted(disk, "remount,ro")
+    assert is_refused(capsys, case.act, inputs, out)
     check_kept(out, before, after)
-    assert mounted(disk, "remount,rw")
+    assert is_mounted(disk, "remount,rw")
     shutil.rmtree(out.parent)
     full = 0
     for free in range(0, 4 * need + 100_000, max(4096, need // torture.of(2, STEPS))):
         shutil.copytree(template, out)
-        room = os.statvfs(disk)
-        ballast.write_bytes(bytes(max(0, room.f_bavail * room.f_frsize - free)))
-        if not is_refused(capsys, case.act, things, out):
+        available = os.statvfs(disk)
+        ballast.write_bytes(bytes(max(0, available.f_bavail * available.f_frsize - free)))
+        if not is_refused(capsys, case.act, inputs, out):
             break
         full += 1
         check_kept(out, before, after)
         ballast.unlink()
-        case.act(things, out)
-        assert content(out).keys() == after.keys()
-        shutil.rmtree(out.parent)
+        check_completed(case, inputs, out, after)
     else:
         pytest.fail("it never succeeded")
     assert full
@@ -264,10 +260,9 @@ def test_a_disk_may_be_full_at_any_byte(
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["bound --encoder-rf 9 --decoder-rf 25 --object-size 9", "design --object-size 6 10", "inspect CLIP"],
+    "line", ["bound --encoder-rf 9 --decoder-rf 25 --object-size 9", "design --object-size 6 10", "inspect CLIP"]
 )
-def test_what_writes_nothing_does_not_mind(things: Path, command: str) -> None:
-    with Calls(things, 0, lambda: None).watched() as calls:
-        typed(command)(things, things)
+def test_some_commands_write_nothing(inputs: Path, line: str) -> None:
+    with FileCalls(inputs, 0, lambda: None).watched() as calls:
+        command(line)(inputs, inputs)
     assert calls.count == 0

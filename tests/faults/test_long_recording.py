@@ -1,4 +1,4 @@
-"""A recording of any length: memory does not grow with it, and every frame has its row."""
+"""Recordings of any length: memory does not grow with it, and every frame has its row."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from tests.faults.children import finish
+from tests.faults.processes import finish
 from tests.faults.torture import Torture
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
 from withinpx.certificate.shift import Shift
@@ -23,12 +23,12 @@ from withinpx.tracking.detector import Detector
 
 ROW = "long recording"
 WIDTH, HEIGHT, SIDE = 32, 24, 5
-MOST_MB = 200
-LATER_MB = 20  # in the second half, when all that is loaded and kept is there
+LIMIT_MB = 200
+SECOND_HALF_LIMIT_MB = 20  # when everything is loaded
 
 
 def a_detector() -> Detector:
-    """Untrained: what it says of a frame is wrong, but it looks at every one as a trained one does."""
+    """Untrained: its positions are wrong, but it processes frames as a trained one does."""
     network = NetworkConfig(
         HEIGHT,
         WIDTH,
@@ -40,17 +40,17 @@ def a_detector() -> Detector:
         channels=2,
         background=BackgroundMode.LAYERED,
     )
-    backdrop = BackgroundModel(
+    background = BackgroundModel(
         np.full((1, HEIGHT, WIDTH, 1), 0.25, np.float32), np.full((HEIGHT, WIDTH), 0.1, np.float32)
     )
     objects = (ObjectCertificate(0, (SIDE, SIDE), 4.0, (0, 0), Limits(1.0), ()),)
     certificate = Certificate("made up", 10, 2, 7, 7, 0.8, 1.6, 1.0, objects)
     shift = (Shift.everywhere(np.zeros(2)),)
-    return Detector(new_network(network, 0).eval(), backdrop, Selection(), (WIDTH, HEIGHT), shift, certificate)
+    return Detector(new_network(network, 0).eval(), background, Selection(), (WIDTH, HEIGHT), shift, certificate)
 
 
-def film(path: Path, frames: int) -> None:
-    """A square that goes to and fro."""
+def write_video(path: Path, frames: int) -> None:
+    """A square that moves left and right."""
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream("libx264", rate=25, options={"preset": "ultrafast", "crf": "12"})
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "gray"
@@ -63,21 +63,21 @@ def film(path: Path, frames: int) -> None:
 
 
 def memory_mb(what: str) -> float:
-    """Of this process: VmRSS is what it has, VmHWM the most it ever had."""
+    """Memory of this process: VmRSS is the current amount, VmHWM the peak."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     (line,) = (line for line in lines if line.startswith(what))
     return int(line.split()[1]) / 1024
 
 
-def look(folder: Path, overlay: bool) -> None:
-    """In a process of its own: detect, and note how much memory there was before, after each chunk, and at most."""
-    detector, seen = a_detector(), [memory_mb("VmRSS")]
+def detect_and_measure(folder: Path, overlay: bool) -> None:
+    """Detect in a separate process, and record its memory before, after each chunk, and at its peak."""
+    detector, measured = a_detector(), [memory_mb("VmRSS")]
 
-    def each(chunk: Chunk) -> None:
-        seen.append(memory_mb("VmRSS"))
+    def measure(chunk: Chunk) -> None:
+        measured.append(memory_mb("VmRSS"))
 
-    detect(detector, folder / "long.mp4", folder / "out", overlay=overlay, each_chunk=each)
-    (folder / "memory.json").write_text(json.dumps([*seen, memory_mb("VmHWM")]))
+    detect(detector, folder / "long.mp4", folder / "out", overlay=overlay, each_chunk=measure)
+    (folder / "memory.json").write_text(json.dumps([*measured, memory_mb("VmHWM")]))
 
 
 def decoded(path: Path) -> int:
@@ -85,16 +85,16 @@ def decoded(path: Path) -> int:
         return sum(1 for _ in container.decode(video=0))
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says how much memory there is")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc/self/status exists on Linux only")
 @pytest.mark.parametrize("overlay", [False, True], ids=["table", "table and overlay"])
 def test_memory_does_not_grow_with_the_recording(tmp_path: Path, torture: Torture, overlay: bool) -> None:
     frames = torture.of(300, 3_000) if overlay else torture.of(3_000, 100_000)
-    film(tmp_path / "long.mp4", frames)
-    finish(partial(look, overlay=overlay), tmp_path, longest_s=600)
-    before, *seen, most = json.loads((tmp_path / "memory.json").read_text())
-    grown, later = max(most, *seen) - before, max(seen) - max(seen[: len(seen) // 2])
-    assert grown < MOST_MB
-    assert later < LATER_MB
+    write_video(tmp_path / "long.mp4", frames)
+    finish(partial(detect_and_measure, overlay=overlay), tmp_path, limit_s=600)
+    before, *measured, peak = json.loads((tmp_path / "memory.json").read_text())
+    grown, later = max(peak, *measured) - before, max(measured) - max(measured[: len(measured) // 2])
+    assert grown < LIMIT_MB
+    assert later < SECOND_HALF_LIMIT_MB
     with (tmp_path / "out" / TRACKS).open(newline="", encoding="utf-8") as file:
         rows = [int(row["frame"]) for row in csv.DictReader(file)]
     assert rows == list(range(frames))

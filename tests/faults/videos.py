@@ -1,4 +1,4 @@
-"""Small videos of every kind, and what comes of reading them."""
+"""Small videos of every kind, and the outcome of reading them."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from withinpx.data.video import pixels_of, read_video
 from withinpx.errors import InputError
 
 HEIGHT, WIDTH, FRAMES, RATE = 64, 96, 40, 25
-Picture = NDArray[np.uint8]
+Pixels = NDArray[np.uint8]
 FASTSTART = (("movflags", "+faststart"),)
 GROUP = (("g", "12"),)
 
@@ -28,7 +28,7 @@ class Kind:
 
     name: str
     codec: str
-    form: str = "yuv420p"
+    pixel_format: str = "yuv420p"
     options: tuple[tuple[str, str], ...] = ()
     container: tuple[tuple[str, str], ...] = ()
 
@@ -45,8 +45,8 @@ KINDS = (
 )
 
 
-def pictures(count: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> list[Picture]:
-    """A white square that moves over noise that moves."""
+def moving_square(count: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> list[Pixels]:
+    """Frames of a white square that moves over moving noise."""
     noise = np.random.default_rng(0).integers(0, 60, (height, width, 3), dtype=np.uint8)
     frames = []
     for index in range(count):
@@ -56,23 +56,23 @@ def pictures(count: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> l
     return frames
 
 
-def write(path: Path, kind: Kind, frames: list[Picture] | None = None, times_ms: Iterable[int] | None = None) -> Path:
-    shown = pictures() if frames is None else frames
+def write(path: Path, kind: Kind, frames: list[Pixels] | None = None, times_ms: Iterable[int] | None = None) -> Path:
+    frames = moving_square() if frames is None else frames
     clock = Fraction(1, RATE) if times_ms is None else Fraction(1, 1000)
     with av.open(str(path), "w", options=dict(kind.container)) as container:
         stream: Any = container.add_stream(kind.codec, rate=int(1 / clock), options=dict(kind.options))
-        stream.height, stream.width, stream.pix_fmt = *shown[0].shape[:2], kind.form
-        for pixels, time in zip(shown, times_ms or range(len(shown)), strict=True):
-            picture = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            picture.pts, picture.time_base = time, clock
-            container.mux(stream.encode(picture))
+        stream.height, stream.width, stream.pix_fmt = *frames[0].shape[:2], kind.pixel_format
+        for pixels, time in zip(frames, times_ms or range(len(frames)), strict=True):
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = time, clock
+            container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What came of a reading: frames, or the sentence of a typed error."""
+class Outcome:
+    """The outcome of reading a video: its frames, or the message of a typed error."""
 
     times_s: tuple[float, ...] = ()
     pixels: tuple[str, ...] = ()  # a hash for each frame
@@ -81,27 +81,27 @@ class Seen:
     refused: str = ""
 
 
-def hashed(pixels: Picture) -> str:
+def hashed(pixels: Pixels) -> str:
     return sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
 
 
-def _seen(frames: Iterable[tuple[float, Picture]], lost: tuple[str, ...] = ()) -> Seen:
+def _outcome(frames: Iterable[tuple[float, Pixels]], lost: tuple[str, ...] = ()) -> Outcome:
     known = [(time_s, hashed(pixels), pixels.shape) for time_s, pixels in frames]
     times_s, pixels, sizes = zip(*known, strict=True) if known else ((), (), ())
-    return Seen(times_s, pixels, sizes, lost)
+    return Outcome(times_s, pixels, sizes, lost)
 
 
-def read(path: Path) -> Seen:
-    """As withinpx does."""
+def read(path: Path) -> Outcome:
+    """With withinpx."""
     try:
         clip = read_video(path)
     except InputError as error:
-        return Seen(refused=str(error))
-    return _seen(zip(clip.times_s.tolist(), clip.frames, strict=True), clip.lost)
+        return Outcome(refused=str(error))
+    return _outcome(zip(clip.times_s.tolist(), clip.frames, strict=True), clip.lost)
 
 
-def read_plainly(path: Path) -> tuple[Seen, tuple[float, ...]]:
-    """All that PyAV decodes, a packet at a time, no threads; and the times of all packets that are to be shown."""
+def read_plainly(path: Path) -> tuple[Outcome, tuple[float, ...]]:
+    """All that PyAV decodes, packet by packet, without threads; and the times of all packets that are to be shown."""
     frames: list[Any] = []
     times_s: list[float] = []
     try:
@@ -119,21 +119,21 @@ def read_plainly(path: Path) -> tuple[Seen, tuple[float, ...]]:
                     continue
     except (FFmpegError, IndexError, AttributeError):  # no video, no video stream, no decoder
         pass
-    return _seen(frames), tuple(times_s)
+    return _outcome(frames), tuple(times_s)
 
 
-def levels_in_the_middle(path: Path) -> list[int]:
-    """The brightness of each frame there."""
+def central_levels(path: Path) -> list[int]:
+    """The brightness of each frame at its centre."""
     return [int(frame[HEIGHT // 2, WIDTH // 2].mean()) for frame in read_video(path).frames]
 
 
 def is_listed(time_s: float, lost: Iterable[str]) -> bool:
-    """Does one of these sentences speak of this time?"""
-    for sentence in lost:
-        numbers = [float(each) for each in re.findall(r"(-?\d+\.\d+) s\b", sentence)]
-        if "after the start" in sentence:
+    """Whether one of these messages covers this time."""
+    for message in lost:
+        numbers = [float(number) for number in re.findall(r"(-?\d+\.\d+) s\b", message)]
+        if "after the start" in message:
             return True
-        if "after" in sentence:
+        if "after" in message:
             numbers = [numbers[0], np.inf]
         if numbers and min(numbers) - 0.001 <= time_s <= max(numbers) + 0.001:
             return True
