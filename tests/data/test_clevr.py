@@ -26,7 +26,7 @@ from withinpx.data.reading import read_clip
 from withinpx.data.solids import BEVEL, CUBE_SIDE, Camera, Floats, Pose, Shape, middle, solid_mesh, stood
 from withinpx.errors import InputError
 from withinpx.experiments.truth import read_truth
-from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.job import Job, JobCallback
 
 SAMPLE = Path(__file__).with_name("clevr_sample")
 SMALL = ClevrSet("shapes", 9, 19, train=3, test=2)
@@ -57,13 +57,13 @@ class DrawnStage:
         return Rendered(self.background() + silhouettes[::FINER, ::FINER, None], silhouettes)
 
 
-class Counting(JobWatcher):
+class Counting(JobCallback):
     """How many pictures there were to render."""
 
     def __init__(self) -> None:
         self.runs = 0
 
-    def finished(self, job: Job) -> None:
+    def on_job(self, job: Job) -> None:
         self.runs += job.runs
 
 

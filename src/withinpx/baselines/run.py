@@ -18,7 +18,7 @@ from withinpx.baselines.sam import MaskSettings, PromptedModel, exact_device, fi
 from withinpx.baselines.truth import Truth, read_truth_of
 from withinpx.errors import InputError
 from withinpx.files import locked_folder, writable_folder
-from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.job import Job, JobCallback
 
 Method = Literal["mobilesam", "sam", "coco", "mog2"]
 Look = Callable[[int, Pixels], Found]  # of an image's number and pixels
@@ -58,14 +58,14 @@ class Outcome:
     too_few: tuple[str, ...]  # images that show fewer masks than the protocol needs
 
 
-def run_baseline(asked: Asked, out: Path, callback: JobWatcher | None = None) -> Outcome:
+def run_baseline(asked: Asked, out: Path, callback: JobCallback | None = None) -> Outcome:
     """Detect in all images that the folder does not have yet; write detections.json, and errors.csv with a truth."""
     images = Images.of(asked.images)
     truth = read_truth_of(asked.truth, images.counts) if asked.truth else None
     about, prepare = _prepared(asked, images)
     with locked_folder(writable_folder(out)):
         diary = Diary(out, {"method": asked.method, **about, "images": list(images.names)})
-        _look_at_all(images, prepare, diary, JobWatcher() if callback is None else callback)
+        _look_at_all(images, prepare, diary, JobCallback() if callback is None else callback)
         found = [diary.found[name] for name in images.names]
         write_coco(out, images.names, [diary.sizes[name] for name in images.names], found)
         measured = measure(asked.method, found, truth) if truth is not None else None
@@ -81,7 +81,7 @@ def measure(method: Method, found: list[Found], truth: Truth) -> Score:
     return score([chosen(each, truth.objects, RULES[method]) for each in found], truth)
 
 
-def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, callback: JobWatcher) -> None:
+def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, callback: JobCallback) -> None:
     left = {
         number: Job(name, list)  # it answers with no rows: what was found goes into the diary
         for number, name in enumerate(images.names)
@@ -90,11 +90,11 @@ def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, call
     if not left:
         return
     look = prepare()
-    callback.begin(list(left.values()))
+    callback.on_start(list(left.values()))
     for number, pixels in enumerate(images.read()):
         if number in left:
             diary.add(images.names[number], (pixels.shape[1], pixels.shape[0]), look(number, pixels))
-            callback.finished(left[number])
+            callback.on_job(left[number])
 
 
 def _prepared(asked: Asked, images: Images) -> tuple[dict[str, Any], Callable[[], Look]]:

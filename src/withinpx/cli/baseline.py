@@ -38,7 +38,7 @@ class BaselineCommand:
     def run(self) -> None:
         """Detect, write, measure."""
         from withinpx.baselines.run import ERRORS, Asked, run_baseline  # noqa: PLC0415
-        from withinpx.jobs.progress import job_progress  # noqa: PLC0415
+        from withinpx.jobs.progress import JobProgress  # noqa: PLC0415
 
         asked = Asked(
             self.method,
@@ -52,7 +52,7 @@ class BaselineCommand:
             self.grid,
             self.device,
         )
-        with job_progress(unit="images") as progress:
+        with JobProgress(unit="images") as progress:
             outcome = run_baseline(asked, self.out, progress)
         boxes = sum(len(each.boxes) for each in outcome.found)
         print(f"{self.method}: {boxes} boxes in {len(outcome.names)} images. See {self.out}")

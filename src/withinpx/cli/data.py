@@ -31,14 +31,14 @@ class DataCommand:
         """Render what is not there yet."""
         from withinpx.data.clevr import named_datasets  # noqa: PLC0415
         from withinpx.data.clevr_render import render_datasets  # noqa: PLC0415
-        from withinpx.jobs.progress import job_progress  # noqa: PLC0415
+        from withinpx.jobs.progress import JobProgress  # noqa: PLC0415
 
         chosen = [
             replace(dataset, train=self.train, test=self.test, seed=self.seed)
             for dataset in named_datasets(self.name, self.sizes)
         ]
         folders = {self.out / dataset.name if self.name == "all" else self.out: dataset for dataset in chosen}
-        with job_progress(unit="parts") as progress:
+        with JobProgress(unit="parts") as progress:
             measured = render_datasets(folders, callback=progress)
         if self.name == "all" and self.train:
             from withinpx.experiments.clevr_sheet import draw_datasets  # noqa: PLC0415

@@ -28,7 +28,7 @@ from withinpx.data.clevr_folder import (
 from withinpx.data.solids import Floats, Pose
 from withinpx.errors import InputError
 from withinpx.files import holds_only_partials, locked_folder, read_json, writable_folder, write_atomically, write_json
-from withinpx.jobs.job import Job, JobWatcher, Row
+from withinpx.jobs.job import Job, JobCallback, Row
 
 ASKED = ("name", "seed", "train", "test", "camera")  # of dataset.json: what makes two datasets the same
 PART = 10  # pictures between two signs of life
@@ -55,10 +55,10 @@ def blender_stage(dataset: ClevrSet) -> Stage:
 
 
 def render_datasets(
-    asked: Mapping[Path, ClevrSet], stage_of: StageOf = blender_stage, callback: JobWatcher | None = None
+    asked: Mapping[Path, ClevrSet], stage_of: StageOf = blender_stage, callback: JobCallback | None = None
 ) -> list[dict[str, Any]]:
     """Render what the folders do not hold yet; what was then measured of each dataset."""
-    callback = JobWatcher() if callback is None else callback
+    callback = JobCallback() if callback is None else callback
     stage_of = lru_cache(maxsize=1)(stage_of)  # Blender holds one scene at a time
     works = [_Work(folder, dataset, stage_of) for folder, dataset in asked.items()]
     for work in works:
@@ -73,10 +73,10 @@ def render_datasets(
         for work in works:
             work.claim()
         jobs = [job for work in unfinished for job in work.jobs()]
-        callback.begin(jobs)
+        callback.on_start(jobs)
         for job in jobs:
             job()
-            callback.finished(job)
+            callback.on_job(job)
         return [work.finished() for work in works]
 
 
