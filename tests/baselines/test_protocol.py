@@ -38,10 +38,10 @@ def boxes_at(*centres: tuple[float, float]) -> Detections:
 def test_three_objects_in_four_sets_of_fifty_are_twelve_values() -> None:
     truth = truth_of()
     found = score(exact_positions(truth), truth)
-    assert [(value.set, value.object) for value in found.values] == [
+    assert [(row.set, row.object) for row in found.values.itertuples()] == [
         (number, name) for number in range(4) for name in ("blue", "green", "red")
     ]
-    assert {(value.images, value.used, value.error) for value in found.values} == {(50, 50, 0.0)}
+    assert {(row.images, row.images_used, row.error_px) for row in found.values.itertuples()} == {(50, 50, 0.0)}
 
 
 def test_a_value_is_the_largest_error_of_its_set_along_the_worse_axis() -> None:
@@ -51,10 +51,9 @@ def test_a_value_is_the_largest_error_of_its_set_along_the_worse_axis() -> None:
     move(positions, 50, 1, 2.0, 1.5)
     move(positions, 51, 1, -1.0, 0)
     found = score(positions, truth)
-    errors = {(value.set, value.object): value.error for value in found.values if value.error > 0}
+    errors = {(row.set, row.object): row.error_px for row in found.values.itertuples() if row.error_px > 0}
     assert errors == {(0, "green"): pytest.approx(5.0), (1, "green"): pytest.approx(2.0)}
-    worst = found.values[1]
-    assert (worst.image, worst.size) == (49, SIZE)
+    assert found.values.loc[1, ["image", "size_px"]].tolist() == [49, SIZE]
 
 
 def test_a_value_above_35_px_is_discarded_and_one_of_35_px_is_not() -> None:
@@ -65,11 +64,10 @@ def test_a_value_above_35_px_is_discarded_and_one_of_35_px_is_not() -> None:
     move(positions, 1, 1, 0, 35.5)
     move(positions, 2, 1, 0, 1.0)
     found = score(positions, truth)
-    assert [value.kept for value in found.values] == [True, False] + [True] * 10
+    assert found.values.kept.tolist() == [True, False] + [True] * 10
     assert max(found.kept) == 35.0
     assert len(found.kept) == 11
-    assert found.values[1].error == 35.5
-    assert found.values[1].near_error == 1.0
+    assert found.values.loc[1, ["error_px", "near_error_px"]].tolist() == [35.5, 1.0]
 
 
 def test_predictions_are_assigned_with_the_smallest_sum_of_errors() -> None:
@@ -113,7 +111,7 @@ def test_the_fraction_of_used_images_is_reported() -> None:
     positions[10:60] = [None] * 50
     found = score(positions, truth)
     assert found.used.sum() == 150
-    assert [value.used for value in found.values[::3]] == [10, 40, 50, 50]
+    assert found.values.images_used[::3].tolist() == [10, 40, 50, 50]
     assert "150 of 200 images used (75.0%)" in str(found)
 
 

@@ -149,7 +149,7 @@ def test_the_slow_object_moves_late_and_little() -> None:
 
 
 def test_objects_grow_towards_the_lower_border() -> None:
-    generated = scenes.perspective(frames=20, growth=0.4)
+    generated = scenes.perspective(frames=20)
     lower = generated.truth[:, 0, 1]
     assert generated.sizes[:, 0, 0] == pytest.approx(13 * (1 + 0.4 * (2 * lower / 96 - 1)))
     assert (generated.visible == 1).all()
@@ -182,7 +182,7 @@ def test_a_panning_camera_keeps_the_objects_and_moves_the_ground() -> None:
 
 
 def test_drifting_light_changes_the_brightness_slowly() -> None:
-    brightness = images(scenes.drifting_light(frames=40, drift=0.15)).mean(axis=(1, 2, 3))
+    brightness = images(scenes.drifting_light(frames=40)).mean(axis=(1, 2, 3))
     assert brightness.max() / brightness.min() > 1.15
     assert abs(np.diff(brightness)).max() < 0.01
 
@@ -246,7 +246,7 @@ def test_impossible_scenes_are_refused() -> None:
     with pytest.raises(InputError, match="at least one object"):
         Stage((), 40, 40)
     with pytest.raises(InputError, match="less than 1"):
-        scenes.perspective(growth=1)
+        scenes.perspective(perspective=1)
     with pytest.raises(InputError, match=r"\.mp4"):
         write_clip_video(Path("clip.gif"), scenes.three_objects(frames=1).clip)
 

@@ -9,27 +9,39 @@ The paper leaves two points open:
 - Which prediction belongs to which object. Here: the assignment with the smallest sum of errors, image by image. No
   detector identifies the objects, and this is the rule that favours it most.
 - Whether 35 px limits a value or each image's error. Here: a value, as the sentence reads; the result of the other
-  reading is stored beside it (``near_error``).
+  reading is stored beside it (``near_error_px``).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from withinpx.baselines.detections import Array, Detections
 from withinpx.baselines.truth import Truth
 from withinpx.errors import InputError
-from withinpx.files import write_csv
+from withinpx.files import write_atomically
 
 SETS = 4
 MAX_ERROR = 35.0  # px
 NEAR = 2.0  # px, for the summary
-COLUMNS = ("set", "object", "images", "images_used", "error_px", "kept", "image", "size_px", "near_error_px")
+COLUMNS = (
+    "set",  # from 0
+    "object",
+    "images",  # in the set
+    "images_used",
+    "error_px",  # empty where no image could be used
+    "kept",  # at most MAX_ERROR
+    "image",  # index of the image with the largest error
+    "size_px",  # the object's larger side there
+    "near_error_px",  # the largest of the images' errors up to MAX_ERROR
+)
 
 
 class Rule(Enum):
@@ -41,25 +53,10 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True)
-class Value:
-    """One position error: of one object in one set."""
-
-    set: int  # from 0
-    object: str
-    images: int  # in the set
-    used: int  # of them
-    error: float  # px; NaN where no image could be used
-    kept: bool  # at most MAX_ERROR
-    image: int  # index of the image with the largest error; -1 where none could be used
-    size: float  # the object's larger side there, px
-    near_error: float  # the largest of the images' errors up to MAX_ERROR, px
-
-
-@dataclass(frozen=True)
 class Score:
     """The result of a method on a dataset."""
 
-    values: tuple[Value, ...]
+    values: pd.DataFrame  # one position error per set and object; see COLUMNS
     errors: Array  # (images, objects), px; NaN where an image could not be used
 
     @property
@@ -70,7 +67,7 @@ class Score:
     @property
     def kept(self) -> list[float]:
         """The values that are not discarded, px."""
-        return [value.error for value in self.values if value.kept]
+        return [float(error) for error in self.values.error_px[self.values.kept]]
 
     def __str__(self) -> str:
         single = self.errors[np.isfinite(self.errors)]
@@ -105,11 +102,12 @@ def score(positions: Sequence[Array | None], truth: Truth) -> Score:
             errors[image] = position_errors(found, truth.boxes[image, :, :2])
     if not np.isfinite(errors).any():
         raise InputError(f"None of the {len(positions)} images could be used: in none were the objects found.")
-    sets = np.array_split(np.arange(len(positions)), SETS)
-    values = tuple(
-        _value(number, images, obj, errors, truth) for number, images in enumerate(sets) for obj in range(truth.objects)
-    )
-    return Score(values, errors)
+    rows = [
+        _value(number, images, obj, errors, truth)
+        for number, images in enumerate(np.array_split(np.arange(len(positions)), SETS))
+        for obj in range(truth.objects)
+    ]
+    return Score(pd.DataFrame(rows, columns=list(COLUMNS)), errors)
 
 
 def position_errors(positions: Array, truth: Array) -> Array:
@@ -123,32 +121,22 @@ def position_errors(positions: Array, truth: Array) -> Array:
     return errors
 
 
-def _value(number: int, images: NDArray[np.int64], obj: int, errors: Array, truth: Truth) -> Value:
+def _value(number: int, images: NDArray[np.int64], obj: int, errors: Array, truth: Truth) -> dict[str, Any]:
     in_set = errors[images, obj]
-    name, used = truth.names[obj], int(np.isfinite(in_set).sum())
+    used = int(np.isfinite(in_set).sum())
+    row = {"set": number, "object": truth.names[obj], "images": len(images), "images_used": used, "kept": False}
     if not used:
-        return Value(number, name, len(images), 0, np.nan, False, -1, np.nan, np.nan)
+        return row
     worst = int(images[np.nanargmax(in_set)])
-    near = in_set[in_set <= MAX_ERROR]
-    return Value(
-        number,
-        name,
-        len(images),
-        used,
-        error=float(errors[worst, obj]),
-        kept=bool(errors[worst, obj] <= MAX_ERROR),
-        image=worst,
-        size=float(truth.boxes[worst, obj, 2:].max()),
-        near_error=float(near.max()) if len(near) else np.nan,
-    )
+    return row | {
+        "error_px": errors[worst, obj],
+        "kept": bool(errors[worst, obj] <= MAX_ERROR),
+        "image": worst,
+        "size_px": truth.boxes[worst, obj, 2:].max(),
+        "near_error_px": max(in_set[in_set <= MAX_ERROR], default=np.nan),
+    }
 
 
 def write_errors(path: Path, result: Score) -> None:
-    """The values as a table; NaN is left empty."""
-    rows = []
-    for value in result.values:
-        numbers = (value.error, value.size, value.near_error)
-        error, size, near = ("" if np.isnan(number) else f"{number:.4f}" for number in numbers)
-        image = value.image if value.image >= 0 else ""
-        rows.append([value.set, value.object, value.images, value.used, error, int(value.kept), image, size, near])
-    write_csv(path, COLUMNS, rows)
+    table = result.values.astype({"kept": int, "image": "Int64"})
+    write_atomically(path, table.to_csv(index=False, float_format="%.4f", lineterminator="\n").encode())

@@ -4,7 +4,6 @@
 ``masks/train/000000.png``, ... So ``train`` and ``test`` can be read as any other folder of images.
 """
 
-import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,9 +62,8 @@ def read_split(folder: Path, split: Split) -> RenderedSplit:
         )
     if not about[split]:
         raise InputError(f"{folder} has no {split} images.")
-    with (folder / split / TRUTH).open(encoding="utf-8", newline="") as file:
-        rows = [[float(row[name]) for name in COLUMNS] for row in csv.DictReader(file)]
-    table = np.array(rows).reshape(about[split], len(about["objects"]), len(COLUMNS))
+    rows = np.loadtxt(folder / split / TRUTH, delimiter=",", skiprows=1)
+    table = rows.reshape(about[split], len(about["objects"]), len(COLUMNS))
     return RenderedSplit(
         folder=folder,
         split=split,

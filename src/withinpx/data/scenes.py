@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,10 +33,32 @@ DEMO_NAME, DEMO_TRUTH_NAME, DEMO_SEED = "demo.mp4", "demo_truth.csv", 2
 
 
 def three_objects(
-    frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01
+    frames: int = 60,
+    width: int = 128,
+    height: int = 96,
+    seed: int = 0,
+    noise: float = 0.01,
+    *,
+    perspective: float = 0.0,
+    light_drift: float = 0.0,
+    shake: float = 0.0,
+    whole_pixels: bool = False,
+    pan: tuple[float, float] = (0.0, 0.0),
 ) -> GeneratedClip:
-    """A red disc, a blue square and a yellow triangle that wander over the whole image without touching."""
-    return Stage(_trio(frames, width, height, seed), width, height, camera=Camera(noise), seed=seed).render()
+    """A red disc, a blue square and a yellow triangle that wander over the whole image without touching.
+
+    See ``Stage`` for the perspective and ``Camera`` for the other options. Objects stay in view of a panning camera.
+    """
+    camera = Camera(noise, light_drift, shake, whole_pixels, pan)
+    paths = smooth_paths(3, frames, (width, height), MARGIN, seed) + camera.travel(frames)
+    return Stage(_trio(paths), width, height, camera=camera, perspective=perspective, seed=seed).render()
+
+
+# The same objects with one difficulty each.
+perspective = partial(three_objects, perspective=0.4)
+drifting_light = partial(three_objects, light_drift=0.15)
+shaking = partial(three_objects, shake=1.0)
+panning = partial(three_objects, pan=(60.0, 15.0))
 
 
 def twins(frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01) -> GeneratedClip:
@@ -52,7 +75,7 @@ def with_static(
     """The three objects, and a violet ring that never moves (object 3)."""
     fixed = still(frames, _off_centre(width, height, seed))
     paths = smooth_paths(3, frames, (width, height), MARGIN, seed, avoid=[fixed])
-    objects = *_trio_on(paths), SceneObject("ring", VIOLET, 14, fixed)
+    objects = *_trio(paths), SceneObject("ring", VIOLET, 14, fixed)
     return Stage(objects, width, height, camera=Camera(noise), seed=seed).render()
 
 
@@ -60,7 +83,7 @@ def leaving(frames: int = 60, width: int = 128, height: int = 96, seed: int = 0,
     """The three objects, but the triangle (object 2) is out of view in the last third of the clip."""
     exit_path = passing(frames, (width, height), outside=20, seed=seed, enters=-0.12, leaves=0.62)
     paths = smooth_paths(2, frames, (width, height), MARGIN, seed, avoid=[exit_path])
-    return Stage(_trio_on([*paths, exit_path]), width, height, camera=Camera(noise), seed=seed).render()
+    return Stage(_trio([*paths, exit_path]), width, height, camera=Camera(noise), seed=seed).render()
 
 
 def occluding(
@@ -69,53 +92,7 @@ def occluding(
     """The three objects, but the square passes in front of the disc twice."""
     rear, front = crossing(frames, (width, height), MARGIN, seed)
     central = smooth_paths(1, frames, (width, height), 0.4 * min(width, height), seed)  # away from the other two
-    return Stage(_trio_on([rear, front, *central]), width, height, camera=Camera(noise), seed=seed).render()
-
-
-def perspective(
-    frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01, *, growth: float = 0.4
-) -> GeneratedClip:
-    """The three objects, larger by the fraction ``growth`` at the bottom and smaller by it at the top."""
-    objects = _trio(frames, width, height, seed)
-    return Stage(objects, width, height, camera=Camera(noise), perspective=growth, seed=seed).render()
-
-
-def shaking(
-    frames: int = 60,
-    width: int = 128,
-    height: int = 96,
-    seed: int = 0,
-    noise: float = 0.01,
-    *,
-    shake: float = 1.0,
-    whole_pixels: bool = False,
-) -> GeneratedClip:
-    """The three objects from a camera that jitters by ``shake`` px (standard deviation, cut off at twice that)."""
-    camera = Camera(noise, shake=shake, whole_pixels=whole_pixels)
-    return Stage(_trio(frames, width, height, seed), width, height, camera=camera, seed=seed).render()
-
-
-def drifting_light(
-    frames: int = 60, width: int = 128, height: int = 96, seed: int = 0, noise: float = 0.01, *, drift: float = 0.15
-) -> GeneratedClip:
-    """The three objects in a light that changes slowly by the fraction ``drift``."""
-    camera = Camera(noise, light_drift=drift)
-    return Stage(_trio(frames, width, height, seed), width, height, camera=camera, seed=seed).render()
-
-
-def panning(
-    frames: int = 60,
-    width: int = 128,
-    height: int = 96,
-    seed: int = 0,
-    noise: float = 0.01,
-    *,
-    pan: tuple[float, float] = (60.0, 15.0),
-) -> GeneratedClip:
-    """The three objects wander in view while the camera travels over the ground by ``pan`` px."""
-    camera = Camera(noise, pan=pan)
-    paths = smooth_paths(3, frames, (width, height), MARGIN, seed) + camera.travel(frames)
-    return Stage(_trio_on(paths), width, height, camera=camera, seed=seed).render()
+    return Stage(_trio([rear, front, *central]), width, height, camera=Camera(noise), seed=seed).render()
 
 
 def slow_object(
@@ -125,7 +102,7 @@ def slow_object(
     x, y = _off_centre(width, height, seed)
     late = resting(frames, (x, y), (1.2 * 14 * np.sign(width / 2 - x), 0))
     paths = smooth_paths(2, frames, (width, height), MARGIN, seed, avoid=[late])
-    return Stage(_trio_on([*paths, late]), width, height, camera=Camera(noise), seed=seed).render()
+    return Stage(_trio([*paths, late]), width, height, camera=Camera(noise), seed=seed).render()
 
 
 def random_scene(
@@ -210,11 +187,7 @@ def make_demo(folder: Path) -> None:
     write_truth(folder / DEMO_TRUTH_NAME, generated)
 
 
-def _trio(frames: int, width: int, height: int, seed: int) -> tuple[SceneObject, ...]:
-    return _trio_on(smooth_paths(3, frames, (width, height), MARGIN, seed))
-
-
-def _trio_on(paths: Iterable[Floats]) -> tuple[SceneObject, ...]:
+def _trio(paths: Iterable[Floats]) -> tuple[SceneObject, ...]:
     first, second, third = paths
     return (
         SceneObject("disc", RED, 13, first),
