@@ -196,7 +196,7 @@ class BlenderRenderer:
     def _render(self, scene: Any) -> Pixels:
         """Render through a temporary file: Blender gives no access to the pixels of a render."""
         with tempfile.TemporaryDirectory() as folder, delayed_interrupt(), _silent_stdout():
-            scene.render.filepath = str(Path(folder) / "picture.png")
+            scene.render.filepath = str(Path(folder) / "image.png")
             self._bpy.ops.render.render(write_still=True, scene=scene.name)
             with Image.open(scene.render.filepath) as image:
                 return np.asarray(image.convert("RGB"))
