@@ -1,4 +1,4 @@
-"""A real Ray cluster of two nodes on this machine: jobs of a dead node run again elsewhere, and every run appears once."""
+"""A real Ray cluster of two nodes on this machine: jobs of a dead node run again, and every run appears once."""
 
 import os
 import signal

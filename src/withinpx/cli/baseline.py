@@ -9,7 +9,7 @@ from withinpx.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineCommand(BaselineOptions):
-    """Run another detector on images; with a ground truth, evaluate it as the paper does (extra `baselines` for SAM)."""
+    """Run another detector on images; with a truth, evaluate it as the paper does (SAM needs the extra `baselines`)."""
 
     out: Path
     """A folder for detections.json and errors.csv. An interrupted run resumes."""
