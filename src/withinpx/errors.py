@@ -1,13 +1,13 @@
-"""The one exception that is meant for people: a sentence about what was wrong and what to do."""
+"""Exceptions whose message is one sentence for the user: what is wrong and what to do."""
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used. The message is one line; the command line exits with status 2."""
+    """Bad input. The command line prints the message and exits with status 2."""
 
 
 class StoppedError(InputError):
-    """Somebody asked a training to stop; its checkpoint lets it go on."""
+    """Training was stopped on request; it can be resumed from its checkpoint."""
 
 
 class BrokenTrainingError(InputError):
-    """The loss became no number: another seed may do better."""
+    """The loss became NaN or infinite; another seed may work."""

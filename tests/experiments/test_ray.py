@@ -1,4 +1,4 @@
-"""A real Ray cluster of two nodes on this machine: what dies is done again elsewhere, and every run is there once."""
+"""A real Ray cluster of two nodes on this machine: jobs of a dead node run again, and every run appears once."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from withinpx.errors import InputError
 from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.jobs import ray_cluster
-from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.job import Job, JobCallback
 from withinpx.jobs.ray_cluster import RayEngine
 from withinpx.tracking.collection import Request, detect_collection
 from withinpx.tracking.tracks import read_tracks
@@ -38,12 +38,12 @@ SOON: dict[str, Any] = {"health_check_initial_delay_ms": 500, "health_check_peri
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """The head does no work; tests add the nodes that do."""
+    """The head runs no jobs; tests add nodes that do."""
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # where workers find the jobs of these tests
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # workers import the jobs of these tests from there
         made: Any = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "_system_config": SOON})
         yield made
         made.shutdown()
@@ -51,7 +51,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def node(cluster: Any) -> Iterator[Any]:
-    """One that works, and goes with the test."""
+    """A worker node, removed after the test."""
     added = cluster.add_node(**NODE)
     yield added
     cluster.remove_node(added)
@@ -61,23 +61,23 @@ def table_in(folder: Path) -> RunTable:
     return RunTable(folder / "runs.csv", KEY, KEY)
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def all_of(names: list[str]) -> list[tuple[str, str]]:
+def expected_runs(names: list[str]) -> list[tuple[str, str]]:
     return [(name, str(seed)) for name in names for seed in SEEDS]
 
 
-def found_in(folder: Path) -> list[tuple[str, str]]:
+def runs_in(folder: Path) -> list[tuple[str, str]]:
     lines = (folder / "runs.csv").read_text().splitlines()[1:]
     return [(name, seed) for name, seed in (line.split(",") for line in lines)]
 
 
-def test_a_node_that_is_killed_midway_loses_no_run_and_doubles_none(cluster: Any, node: Any, tmp_path: Path) -> None:
+def test_a_node_killed_midway_loses_no_run_and_duplicates_none(cluster: Any, node: Any, tmp_path: Path) -> None:
     doomed = cluster.add_node(**NODE)
     began, go = tmp_path / "began", tmp_path / "go"
     began.mkdir()
@@ -85,14 +85,14 @@ def test_a_node_that_is_killed_midway_loses_no_run_and_doubles_none(cluster: Any
     jobs += [Job(name, rows_after, (name, SEEDS, began, go), runs=2) for name in NAMES[3:]]
 
     def begun_there() -> dict[str, int]:
-        """Jobs on the doomed node, and their processes."""
+        """Jobs started on the doomed node, and their process ids."""
         begun = [path.name.split("-") for path in began.glob(f"*-{doomed.node_id}-*")]
         return {name: int(process) for name, _, process in begun}
 
     def kill_midway() -> None:
-        """Once some runs are in the table and others are under way on that node; only then may those end."""
+        """Kill the node when some runs are in the table and others are running on it; those wait for ``go``."""
         try:
-            until(lambda: (tmp_path / "runs.csv").exists() and bool(begun_there()))
+            wait_until(lambda: (tmp_path / "runs.csv").exists() and bool(begun_there()))
             cluster.remove_node(doomed, allow_graceful=False)
             for process in begun_there().values():
                 with suppress(ProcessLookupError):
@@ -104,74 +104,74 @@ def test_a_node_that_is_killed_midway_loses_no_run_and_doubles_none(cluster: Any
     killer.start()
     run_sweep(jobs, table_in(tmp_path), RayEngine(cluster.address))
     killer.join()
-    assert found_in(tmp_path) == all_of(NAMES)
-    assert any(len(list(began.glob(f"{name}-*"))) == 2 for name in begun_there())  # begun there, and again elsewhere
+    assert runs_in(tmp_path) == expected_runs(NAMES)
+    assert any(len(list(began.glob(f"{name}-*"))) == 2 for name in begun_there())  # started there, and again elsewhere
 
 
-def test_an_interrupted_sweep_goes_on_where_it_was(cluster: Any, node: Any, tmp_path: Path) -> None:
+def test_an_interrupted_sweep_resumes(cluster: Any, node: Any, tmp_path: Path) -> None:
     began = tmp_path / "began"
     began.mkdir()
     go = tmp_path / "go"
     go.touch()
     jobs = {name: Job(name, rows_after, (name, SEEDS, began, go), runs=2) for name in NAMES[:6]}
 
-    class Impatient(JobWatcher):
+    class Interrupting(JobCallback):
         done: list[str] = []  # noqa: RUF012
 
-        def finished(self, job: Job) -> None:
+        def on_job(self, job: Job) -> None:
             self.done.append(job.name)
             if len(self.done) == 2:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(list(jobs.values()), table_in(tmp_path), RayEngine(cluster.address), Impatient())
-    assert found_in(tmp_path) == all_of(sorted(Impatient.done))
+        run_sweep(list(jobs.values()), table_in(tmp_path), RayEngine(cluster.address), Interrupting())
+    assert runs_in(tmp_path) == expected_runs(sorted(Interrupting.done))
     table = table_in(tmp_path)
     left = [job for name, job in jobs.items() if {"name": name, "seed": 0} not in table]
     assert len(left) == 4
     run_sweep(left, table, RayEngine(cluster.address))
-    assert found_in(tmp_path) == all_of(NAMES[:6])
-    assert all(len(list(began.glob(f"{name}-*"))) == 1 for name in Impatient.done)  # what was done is not run again
+    assert runs_in(tmp_path) == expected_runs(NAMES[:6])
+    assert all(len(list(began.glob(f"{name}-*"))) == 1 for name in Interrupting.done)  # finished jobs do not run again
 
 
-def test_a_worker_that_dies_is_replaced_and_one_that_always_dies_is_named(
+def test_a_dead_worker_is_replaced_and_a_job_that_always_dies_is_reported(
     cluster: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_cluster, "RETRIES", 0)  # leave it to our own second submission
+    monkeypatch.setattr(ray_cluster, "RETRIES", 0)  # so that only the second submission helps
     monkeypatch.setattr(ray_cluster, "SUBMISSIONS", 2)
     engine = RayEngine(cluster.address)
     run_sweep([Job("a", dies_at_first, ("a", tmp_path))], table_in(tmp_path), engine)
-    assert found_in(tmp_path) == [("a", "0")]
+    assert runs_in(tmp_path) == [("a", "0")]
     assert engine.describe() == "Ray, 2 nodes, 2 CPU cores, 0 GPUs"
-    with pytest.raises(InputError, match=r"x lost its machine 2 times .*give the same command again"):
+    with pytest.raises(InputError, match=r"x lost its node 2 times .*run the same command again"):
         run_sweep([Job("x", always_dies)], table_in(tmp_path), engine)
 
 
-def test_a_mistake_on_a_node_is_the_same_sentence_here(cluster: Any, node: Any, tmp_path: Path) -> None:
+def test_an_input_error_on_a_node_keeps_its_message(cluster: Any, node: Any, tmp_path: Path) -> None:
     jobs = [Job(name, rows, (name, SEEDS), runs=2) for name in NAMES[:3]]
     run_sweep(jobs, table_in(tmp_path), RayEngine(cluster.address))
-    wrong = Job("x", refused, ("There is no such thing.",))
+    wrong = Job("x", refused, ("There is no such clip.",))
     with pytest.raises(InputError) as error:
         run_sweep([wrong], table_in(tmp_path), RayEngine(cluster.address))
-    assert str(error.value) == "There is no such thing."
-    assert found_in(tmp_path) == all_of(NAMES[:3])
+    assert str(error.value) == "There is no such clip."
+    assert runs_in(tmp_path) == expected_runs(NAMES[:3])
 
 
-def test_a_node_that_lacks_a_module_is_said(
+def test_a_node_that_lacks_a_module_is_reported(
     cluster: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "only_here.py").write_text("def rows():\n    return []\n")
     monkeypatch.syspath_prepend(tmp_path)
     job = Job("a", import_module("only_here").rows)
     (tmp_path / "only_here.py").unlink()
-    with pytest.raises(InputError, match=r"No module named 'only_here'\): install withinpx there"):
+    with pytest.raises(InputError, match=r"No module named 'only_here'\): install the same version of withinpx there"):
         run_sweep([job], table_in(tmp_path), RayEngine(cluster.address))
 
 
-def test_a_cluster_is_asked_for_by_an_address_that_answers() -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        port = nobody.getsockname()[1]
+def test_an_unreachable_address_is_refused() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
     for address in (f"127.0.0.1:{port}", "127.0.0.1:none", "127.0.0.1:99999"):
         with pytest.raises(InputError, match=f"No Ray cluster answers at {address}"):
             next(RayEngine(address).run([Job("a", rows, ("a", (0,)))]))
@@ -179,15 +179,15 @@ def test_a_cluster_is_asked_for_by_an_address_that_answers() -> None:
         next(RayEngine("nonsense").run([Job("a", rows, ("a", (0,)))]))
 
 
-def test_a_collection_over_a_cluster_finds_what_this_machine_found(
+def test_detection_on_a_cluster_equals_detection_on_this_machine(
     cluster: Any, node: Any, tracked: TrackedClip, tmp_path: Path
 ) -> None:
     clips = [tmp_path / name for name in ("first", "second")]
     for clip in clips:
         clip.symlink_to(tracked.pictures)
     request = Request(tracked.folder, Selection(every=4), overlay=False, device="cpu")
-    said = detect_collection(request, clips, tmp_path / "out", RayEngine(cluster.address))
-    assert sorted(row["clip"] for row in said) == [str(clip) for clip in clips]
+    found = detect_collection(request, clips, tmp_path / "out", RayEngine(cluster.address))
+    assert sorted(row["clip"] for row in found) == [str(clip) for clip in clips]
     before = read_tracks(tracked.folder / "tracks.csv", WIDTH, HEIGHT).positions[::4]
     for name in ("first", "second"):
         after = read_tracks(tmp_path / "out" / name / "tracks.csv", WIDTH, HEIGHT).positions

@@ -1,1 +1,1 @@
-"""Other detectors on the same images: the SAM family, anything with COCO results, OpenCV; and the paper's protocol."""
+"""Other detectors on the same images (the SAM family, COCO results, OpenCV), evaluated by the paper's protocol."""

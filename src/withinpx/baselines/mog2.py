@@ -1,48 +1,36 @@
-"""What a person would try first: OpenCV's mixture of Gaussians for the background, contours for what is not it."""
+"""The classical baseline: OpenCV's Gaussian mixture background model (MOG2) and connected components."""
 
-import importlib
 from collections.abc import Iterable
-from typing import Any
 
+import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from withinpx.baselines.detections import NOTHING, Found, Pixels
-from withinpx.errors import InputError
+from withinpx.baselines.detections import NO_DETECTIONS, Detections, Pixels
 
 FOREGROUND = 255  # shadows are 127
-BACKGROUND_SHARE = 0.5  # a pixel shows it in half of the images at least; OpenCV's 0.9 takes frequent objects for it
-OPENING = 3  # px: specks smaller than this are noise
+BACKGROUND_RATIO = 0.5  # a pixel shows the background in half of the images; OpenCV's 0.9 absorbs frequent objects
+OPENING = 3  # px: smaller specks are noise
 
 
 class Mog2:
-    """A background that was learned once, from all images; each is then compared with it on its own."""
+    """A background model learned once from all images; each image is then compared with it."""
 
     def __init__(self, images: Iterable[Pixels]) -> None:
-        try:
-            self._cv2: Any = importlib.import_module("cv2")
-        except ImportError:
-            raise InputError("MOG2 needs OpenCV: pip install 'withinpx[baselines]'.") from None
-        self._subtractor = self._cv2.createBackgroundSubtractorMOG2(detectShadows=True)
-        self._subtractor.setBackgroundRatio(BACKGROUND_SHARE)
+        self._subtractor = cv2.createBackgroundSubtractorMOG2(detectShadows=True)
+        self._subtractor.setBackgroundRatio(BACKGROUND_RATIO)
         for image in images:
             self._subtractor.apply(image)
 
-    def __call__(self, image: Pixels) -> Found:
-        """The boxes of all blobs, the largest first; the score is a blob's share of the image."""
-        cv2 = self._cv2
-        mask = self._subtractor.apply(image, learningRate=0) == FOREGROUND
-        # Holes first: an object the background has half learned is a thin ring, which an opening would wipe out.
-        kernel = np.ones((OPENING, OPENING), np.uint8)
-        opened = cv2.morphologyEx(self._filled(mask.astype(np.uint8)), cv2.MORPH_OPEN, kernel)
-        _, _, statistics, _ = cv2.connectedComponentsWithStats(opened)
-        blobs = np.asarray(statistics[1:], np.float64)  # left, top, width, height, area; the first is what is no blob
-        if not len(blobs):
-            return NOTHING
-        blobs = blobs[np.argsort(-blobs[:, 4], kind="stable")]
-        return Found(blobs[:, :4], blobs[:, 4] / mask.size)
-
-    def _filled(self, mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        cv2 = self._cv2
+    def __call__(self, image: Pixels) -> Detections:
+        """The boxes of all blobs, the largest first; the score is a blob's area as a fraction of the image."""
+        mask = (self._subtractor.apply(image, learningRate=0) == FOREGROUND).astype(np.uint8)
+        # Fill holes first: an object that is partly absorbed by the background is a thin ring, which an opening erases.
         contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-        return np.asarray(cv2.drawContours(np.zeros_like(mask), contours, -1, 1, cv2.FILLED), np.uint8)
+        filled = cv2.drawContours(np.zeros_like(mask), contours, -1, 1, cv2.FILLED)
+        opened = cv2.morphologyEx(filled, cv2.MORPH_OPEN, np.ones((OPENING, OPENING), np.uint8))
+        _, _, statistics, _ = cv2.connectedComponentsWithStats(opened)
+        blobs = np.asarray(statistics[1:], np.float64)  # left, top, width, height, area; the first row is background
+        if not len(blobs):
+            return NO_DETECTIONS
+        blobs = blobs[np.argsort(-blobs[:, 4], kind="stable")]
+        return Detections(blobs[:, :4], blobs[:, 4] / mask.size)

@@ -1,27 +1,25 @@
-"""A baseline on images: detect, image by image, into a folder; then measure against the truth, if there is one."""
+"""Runs a baseline on folders of images, image by image, and evaluates it if there is a ground truth."""
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from withinpx.baselines.coco_results import read_results
-from withinpx.baselines.detections import Found, Images, Pixels, write_coco
-from withinpx.baselines.diary import Diary
+from withinpx.baselines.detections import DetectionLog, Detections, ImageFolders, Pixels
 from withinpx.baselines.hub_sam import HubSam, check_name
 from withinpx.baselines.mobilesam import SHA256, MobileSam, check_weights
 from withinpx.baselines.mog2 import Mog2
-from withinpx.baselines.protocol import Rule, Score, chosen, score, write_errors
-from withinpx.baselines.sam import MaskSettings, PromptedModel, exact_device, find_masks
-from withinpx.baselines.truth import Truth, read_truth_of
+from withinpx.baselines.options import BaselineOptions, Method
+from withinpx.baselines.protocol import Rule, Score, object_positions, score, write_errors
+from withinpx.baselines.sam import MaskSettings, PromptableModel, exact_device, find_masks
+from withinpx.baselines.truth import read_truth
 from withinpx.errors import InputError
 from withinpx.files import locked_folder, writable_folder
-from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.job import Job, JobCallback
 
-Method = Literal["mobilesam", "sam", "coco", "mog2"]
-Look = Callable[[int, Pixels], Found]  # of an image's number and pixels
+Detect = Callable[[int, Pixels], Detections]  # of an image's index and pixels
 
 ERRORS = "errors.csv"
 RULES: dict[Method, Rule] = {
@@ -33,104 +31,71 @@ RULES: dict[Method, Rule] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which method, with what it needs, on which images."""
-
-    method: Method
-    images: tuple[Path, ...]  # folders
-    truth: tuple[Path, ...] = ()  # a table for each folder
-    weights: Path | None = None  # of MobileSAM
-    model: str | None = None  # of SAM: a name on the hub, or a folder
-    results: Path | None = None  # COCO results
-    dataset: Path | None = None  # the COCO data set that the results are of
-    least_score: float = 0.0  # of a COCO result
-    grid: int = 32  # SAM's points along each side
-    device: str = "auto"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found."""
-
+class BaselineResult:
     names: tuple[str, ...]  # of the images
-    found: list[Found]
-    score: Score | None  # where there is a truth
-    too_few: tuple[str, ...]  # images that show fewer masks than the protocol needs
+    detections: list[Detections]
+    score: Score | None  # where there is a ground truth
+    too_few: tuple[str, ...]  # images with fewer masks than the protocol needs
 
 
-def run_baseline(asked: Asked, out: Path, callback: JobWatcher | None = None) -> Outcome:
-    """Detect in all images that the folder does not have yet; write detections.json, and errors.csv with a truth."""
-    images = Images.of(asked.images)
-    truth = read_truth_of(asked.truth, images.counts) if asked.truth else None
-    about, prepare = _prepared(asked, images)
+def run_baseline(options: BaselineOptions, out: Path, callback: JobCallback | None = None) -> BaselineResult:
+    """Detect in all images that the folder lacks; write detections.json, and with a ground truth errors.csv."""
+    images, rule = ImageFolders(options.images), RULES[options.method]
+    truth = read_truth(options.truth, images.counts) if options.truth else None
+    about, load = _prepare(options, images)
     with locked_folder(writable_folder(out)):
-        diary = Diary(out, {"method": asked.method, **about, "images": list(images.names)})
-        _look_at_all(images, prepare, diary, JobWatcher() if callback is None else callback)
-        found = [diary.found[name] for name in images.names]
-        write_coco(out, images.names, [diary.sizes[name] for name in images.names], found)
-        measured = measure(asked.method, found, truth) if truth is not None else None
-        if measured is not None:
-            write_errors(out / ERRORS, measured)
-    needed = truth.objects + 1 if truth is not None and RULES[asked.method] is Rule.AFTER_THE_FIRST else 0
-    few = tuple(name for name, each in zip(images.names, found, strict=True) if len(each.boxes) < needed)
-    return Outcome(images.names, found, measured, few)
+        log = DetectionLog(out, {"method": options.method, **about, "images": list(images.names)})
+        _detect_all(images, load, log, callback or JobCallback())
+        log.write_coco(images.names)
+        detections = [log.detections[name] for name in images.names]
+        result = None
+        if truth is not None:
+            result = score([object_positions(found, truth.objects, rule) for found in detections], truth)
+            write_errors(out / ERRORS, result)
+    needed = truth.objects + 1 if truth is not None and rule is Rule.AFTER_THE_FIRST else 0
+    too_few = tuple(name for name, found in zip(images.names, detections, strict=True) if len(found.boxes) < needed)
+    return BaselineResult(images.names, detections, result, too_few)
 
 
-def measure(method: Method, found: list[Found], truth: Truth) -> Score:
-    """The paper's protocol on detections."""
-    return score([chosen(each, truth.objects, RULES[method]) for each in found], truth)
-
-
-def _look_at_all(images: Images, prepare: Callable[[], Look], diary: Diary, callback: JobWatcher) -> None:
-    left = {
-        number: Job(name, list)  # it answers with no rows: what was found goes into the diary
-        for number, name in enumerate(images.names)
-        if name not in diary.found
-    }
-    if not left:
+def _detect_all(images: ImageFolders, load: Callable[[], Detect], log: DetectionLog, callback: JobCallback) -> None:
+    jobs = {name: Job(name, list) for name in images.names if name not in log.detections}  # for the progress only
+    if not jobs:
         return
-    look = prepare()
-    callback.begin(list(left.values()))
-    for number, pixels in enumerate(images.read()):
-        if number in left:
-            diary.add(images.names[number], (pixels.shape[1], pixels.shape[0]), look(number, pixels))
-            callback.finished(left[number])
+    detect = load()
+    callback.on_start(list(jobs.values()))
+    for index, (name, pixels) in enumerate(zip(images.names, images.read(), strict=True)):
+        if name in jobs:
+            log.add(name, (pixels.shape[1], pixels.shape[0]), detect(index, pixels))
+            callback.on_job(jobs[name])
 
 
-def _prepared(asked: Asked, images: Images) -> tuple[dict[str, Any], Callable[[], Look]]:
-    """What tells this run from others, and what looks: inputs are checked now, models are loaded when needed."""
-    if asked.method == "coco":
-        return _from_results(asked, images)
-    if asked.method == "mog2":
-        return {}, partial(_mog2, images)
-    settings = MaskSettings(grid=asked.grid)
-    if asked.method == "mobilesam":
-        weights = check_weights(asked.weights)
-        return {"weights": SHA256, "settings": asdict(settings)}, partial(_mobilesam, weights, asked.device, settings)
-    name = check_name(asked.model)
-    return {"model": name, "settings": asdict(settings)}, partial(_sam, name, asked.device, settings)
+def _prepare(options: BaselineOptions, images: ImageFolders) -> tuple[dict[str, Any], Callable[[], Detect]]:
+    """What distinguishes this run from others, and the loader of its detector. Inputs are checked before loading."""
+    if options.method == "coco":
+        return _coco(options, images)
+    if options.method == "mog2":
+        return {}, lambda: _mog2(images)
+    settings = MaskSettings(grid=options.grid)
+    about = {"settings": asdict(settings)}
+    if options.method == "mobilesam":
+        weights = check_weights(options.weights)
+        return {"weights": SHA256, **about}, lambda: _sam(MobileSam(weights, exact_device(options.device)), settings)
+    name = check_name(options.model)
+    return {"model": name, **about}, lambda: _sam(HubSam(name, exact_device(options.device)), settings)
 
 
-def _from_results(asked: Asked, images: Images) -> tuple[dict[str, Any], Callable[[], Look]]:
-    if asked.results is None:
-        raise InputError("Which boxes? Give --results with the file of COCO results that the detector wrote.")
-    found = read_results(asked.results, images.names, asked.dataset, asked.least_score)
-    content = hashlib.sha256(asked.results.read_bytes()).hexdigest()
-    return {"results": content, "least_score": asked.least_score}, lambda: lambda number, _: found[number]
+def _coco(options: BaselineOptions, images: ImageFolders) -> tuple[dict[str, Any], Callable[[], Detect]]:
+    if options.results is None:
+        raise InputError("The boxes are missing: give --results with the file of COCO results of the detector.")
+    found = read_results(options.results, images.names, options.dataset, options.least_score)
+    content = hashlib.sha256(options.results.read_bytes()).hexdigest()
+    return {"results": content, "least_score": options.least_score}, lambda: lambda index, _: found[index]
 
 
-def _mog2(images: Images) -> Look:
+def _mog2(images: ImageFolders) -> Detect:
     detector = Mog2(images.read())
     return lambda _, pixels: detector(pixels)
 
 
-def _mobilesam(weights: Path, device: str, settings: MaskSettings) -> Look:
-    return _masks_of(MobileSam(weights, exact_device(device)), settings)
-
-
-def _sam(name: str, device: str, settings: MaskSettings) -> Look:
-    return _masks_of(HubSam(name, exact_device(device)), settings)
-
-
-def _masks_of(model: PromptedModel, settings: MaskSettings) -> Look:
+def _sam(model: PromptableModel, settings: MaskSettings) -> Detect:
     return lambda _, pixels: find_masks(model, pixels, settings)

@@ -1,6 +1,6 @@
-"""CLEVR-like pictures (sec. 5.2, app. C.2, app. D): the datasets, where their solids stand, and the exact truth.
+"""CLEVR-like datasets (sec. 5.2, app. C.2, app. D): the poses of their solids and the exact ground truth.
 
-Nothing here renders: ``blender.py`` does, ``clevr_folder.py`` writes and reads what comes of it.
+``blender.py`` renders them; ``clevr_render.py`` and ``clevr_folder.py`` write and read the images.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from withinpx.data.solids import Camera, Floats, Pose, Solid, middle, stood
+from withinpx.data.solids import Camera, Floats, Pose, Solid, centre, posed_vertices
 from withinpx.errors import InputError
 
 Kind = Literal["spheres", "shapes"]
@@ -23,108 +23,105 @@ KINDS: dict[Kind, tuple[Solid, ...]] = {
 }
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-REACH = 3.0  # solids stand within this of the middle along both axes, as in CLEVR
-MIDWAY = 10.5  # from the camera; a sphere that far off has the middle of the sizes
-MARGIN = 4.0  # px, at least, from a solid to the border
-GAP = 3.0  # px, at least, from the box of one solid to that of another: none touches or hides another
-SMALLEST = 3.0  # px; less is no shape
-TRIES = 1000  # to place all solids of a picture
+REACH = 3.0  # largest distance of a solid from the middle of the ground along both axes, as in CLEVR
+MEAN_DISTANCE = 10.5  # from the camera; a sphere at this distance has the geometric mean of the two size limits
+MARGIN = 4.0  # px, smallest distance from a solid to the border
+GAP = 3.0  # px, smallest distance between the boxes of two solids: none touches or occludes another
+MIN_SIZE = 3.0  # px; smaller solids have no recognisable shape
+MAX_TRIES = 1000  # to arrange the solids of an image
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What one picture shows. Positions are in px, and (0, 0) is the first pixel's top-left corner."""
+    """Ground truth of one image. Positions are in px; (0, 0) is the top-left corner of the first pixel."""
 
     poses: tuple[Pose, ...]
     boxes: Floats  # (solids, 4): centre x, y, width, height of each solid's silhouette
-    middles: Floats  # (solids, 2): where the solid's middle is seen; perspective moves the box's centre away from it
+    centres: Floats  # (solids, 2): projections of the solids' centres; perspective moves the box centres off them
 
 
 @dataclass(frozen=True)
 class ClevrSet:
-    """Three solids in every picture, at random places, with sizes between two bounds by perspective alone."""
+    """Three solids at random poses in every image; their sizes differ by perspective alone."""
 
     kind: Kind
     smallest: float  # larger side of the bounding box, px
     largest: float
-    train: int = 150  # pictures
+    train: int = 150  # images
     test: int = 50
     seed: int = 0
     camera: Camera = field(default_factory=Camera)
 
     def __post_init__(self) -> None:
-        if not SMALLEST <= self.smallest < self.largest < math.inf:
+        if not MIN_SIZE <= self.smallest < self.largest < math.inf:
             raise InputError(
-                f"Sizes of {self.smallest:g} to {self.largest:g} px cannot be: give the smaller one first, at least "
-                f"{SMALLEST:g} px, then the larger one."
+                f"The sizes {self.smallest:g} to {self.largest:g} px are not possible: give the smaller one first, at "
+                f"least {MIN_SIZE:g} px, then the larger one."
             )
         if self.train < 0 or self.test < 0 or self.train + self.test == 0:
-            raise InputError(f"{self.train} and {self.test} pictures were asked for: give at least one to make.")
+            raise InputError(f"The numbers of images are {self.train} and {self.test}: give at least one image.")
         if self.seed < 0:
             raise InputError(f"The seed is {self.seed}: give 0 or more.")
 
     @property
     def name(self) -> str:
-        """As the command line has it."""
         return f"{self.kind}-{self.smallest:02g}-{self.largest:02g}"
 
     @property
     def solids(self) -> tuple[Solid, ...]:
-        """Object 0, object 1, ... of every picture."""
+        """Object 0, object 1, ... of every image."""
         return KINDS[self.kind]
 
     @property
     def radius(self) -> float:
-        """Of every solid, so that the sizes lie around the middle of their range. For the paper's: 0.29 to 0.80."""
+        """Radius of all solids, which centres the sizes in their range. For the paper's datasets: 0.29 to 0.80."""
         focal = self.camera.pixels * self.camera.lens_mm / self.camera.sensor_mm
-        return math.sqrt(self.smallest * self.largest) * MIDWAY / (2 * focal)
+        return math.sqrt(self.smallest * self.largest) * MEAN_DISTANCE / (2 * focal)
 
     def count(self, split: Split) -> int:
-        """Pictures of a split."""
+        """Number of images in a split."""
         return self.train if split == "train" else self.test
 
     def scenes(self, split: Split) -> Iterator[Scene]:
-        """What the pictures of a split show, one after the other."""
-        return (self.scene(split, number) for number in range(self.count(split)))
+        return (self.scene(split, index) for index in range(self.count(split)))
 
-    def scene(self, split: Split, number: int) -> Scene:
-        """What one picture shows: any arrangement that fits is as likely as any other, whatever other pictures show."""
-        random = np.random.default_rng((self.seed, SPLITS.index(split), number, zlib.crc32(self.name.encode())))
-        for _ in range(TRIES):
-            scene = self._arranged(random)
+    def scene(self, split: Split, index: int) -> Scene:
+        """One image, independent of all others: uniform over the arrangements that fit."""
+        random = np.random.default_rng((self.seed, SPLITS.index(split), index, zlib.crc32(self.name.encode())))
+        for _ in range(MAX_TRIES):
+            scene = self._arrange(random)
             if scene is not None:
                 return scene
         raise InputError(
-            f"No picture of {self.camera.pixels} px was found that shows {len(self.solids)} {self.kind} of "
-            f"{self.smallest:g} to {self.largest:g} px apart from each other: ask for smaller ones, or a wider range."
+            f"No arrangement of {len(self.solids)} separate {self.kind} of {self.smallest:g} to {self.largest:g} px "
+            f"was found for an image of {self.camera.pixels} px: give smaller sizes, or a wider range."
         )
 
-    def _arranged(self, random: np.random.Generator) -> Scene | None:
-        """Every solid somewhere on the ground; nothing if one has the wrong size, is cut off or too near another."""
-        places = random.uniform((-REACH, -REACH, 0), (REACH, REACH, 2 * np.pi), (len(self.solids), 3))
-        poses = tuple(Pose(*place) for place in places.tolist())
+    def _arrange(self, random: np.random.Generator) -> Scene | None:
+        """Random poses; None if a solid has the wrong size, is cut off or too close to another."""
+        sampled = random.uniform((-REACH, -REACH, 0), (REACH, REACH, 2 * np.pi), (len(self.solids), 3))
+        poses = tuple(Pose(*pose) for pose in sampled.tolist())
         boxes = np.empty((len(poses), 4))
-        for number, (solid, pose) in enumerate(zip(self.solids, poses, strict=True)):
-            boxes[number] = self.camera.box(stood(solid.shape, self.radius, pose))
-            if not self._fits(boxes[number]) or any(gap(boxes[number], other) < GAP for other in boxes[:number]):
+        for index, (solid, pose) in enumerate(zip(self.solids, poses, strict=True)):
+            boxes[index] = self.camera.box(posed_vertices(solid.shape, self.radius, pose))
+            if not self._fits(boxes[index]) or any(gap(boxes[index], other) < GAP for other in boxes[:index]):
                 return None
-        middles = [middle(solid.shape, self.radius, pose) for solid, pose in zip(self.solids, poses, strict=True)]
-        return Scene(poses, boxes, self.camera.seen(np.array(middles)))
+        centres = [centre(solid.shape, self.radius, pose) for solid, pose in zip(self.solids, poses, strict=True)]
+        return Scene(poses, boxes, self.camera.project(np.array(centres)))
 
     def _fits(self, box: Floats) -> bool:
-        """Of the right size, and whole in the picture."""
         inside = np.abs(box[:2] - self.camera.pixels / 2) + box[2:] / 2 <= self.camera.pixels / 2 - MARGIN
         return bool(inside.all()) and self.smallest <= box[2:].max() <= self.largest
 
 
-def gap(one: Floats, other: Floats) -> float:
-    """How far apart two boxes are along the axis that tells them apart best, px; negative if they overlap."""
-    return float((np.abs(one[:2] - other[:2]) - (one[2:] + other[2:]) / 2).max())
+def gap(first: Floats, second: Floats) -> float:
+    """The distance of two boxes along the axis that separates them most, px; negative if they overlap."""
+    return float((np.abs(first[:2] - second[:2]) - (first[2:] + second[2:]) / 2).max())
 
 
 DATASETS = {
-    made.name: made
-    for made in (
+    dataset.name: dataset
+    for dataset in (
         *(ClevrSet("spheres", *sizes) for sizes in ((6, 10), (9, 14), (11, 17), (13, 19), (15, 24), (17, 27))),
         ClevrSet("shapes", 9, 19),
     )
@@ -132,19 +129,16 @@ DATASETS = {
 
 
 def named_datasets(name: str, sizes: tuple[float, float] | None = None) -> tuple[ClevrSet, ...]:
-    """One of the paper's seven, ``all`` of them, or ``spheres`` or ``shapes`` of sizes of one's own."""
+    """One of the paper's seven datasets, ``all`` of them, or ``spheres`` or ``shapes`` with given sizes."""
     if sizes is not None:
         if name not in KINDS:
-            raise InputError(f"{name} has its sizes already: sizes of your own are for {' or '.join(KINDS)}.")
+            raise InputError(f"The sizes of {name} are fixed: --sizes is for {' or '.join(KINDS)}.")
         return (ClevrSet("spheres" if name == "spheres" else "shapes", *sizes),)
     if name in KINDS:
-        raise InputError(f"How large are the {name}? Give --sizes SMALLEST LARGEST in px, or name {_known(name)}.")
+        known = ", ".join(dataset for dataset in DATASETS if dataset.startswith(name))
+        raise InputError(f"The sizes of the {name} are missing: give --sizes SMALLEST LARGEST in px, or name {known}.")
     if name == "all":
         return tuple(DATASETS.values())
     if name not in DATASETS:
-        raise InputError(f"There is no dataset {name}: there are {_known()}, and all.")
+        raise InputError(f"There is no dataset {name}: there are {', '.join(DATASETS)}, and all.")
     return (DATASETS[name],)
-
-
-def _known(beginning: str = "") -> str:
-    return ", ".join(name for name in DATASETS if name.startswith(beginning))

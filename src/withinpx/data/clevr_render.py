@@ -1,4 +1,4 @@
-"""Rendering datasets, picture by picture, so that an interrupted one goes on where it stopped."""
+"""Renders datasets image by image, so that an interrupted run can be resumed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,141 +11,133 @@ import numpy as np
 from PIL import Image
 
 from withinpx import __version__
-from withinpx.data.blender import COLOURS, FINER, SAMPLES, VERSION, BlenderStage, Pixels, Rendered
+from withinpx.data.blender import COLOURS, MASK_SCALE, SAMPLES, VERSION, BlenderRenderer, Pixels, Rendered
 from withinpx.data.clevr import SPLITS, ClevrSet, Scene, Split
 from withinpx.data.clevr_folder import (
     ABOUT,
     BACKGROUND,
-    MASKS,
     TRUTH,
+    image_path,
     mask_path,
-    picture_path,
-    png,
     read_pixels,
     silhouette_boxes,
-    truth_table,
+    write_png,
+    write_truth,
 )
 from withinpx.data.solids import Floats, Pose
 from withinpx.errors import InputError
-from withinpx.files import holds_only_partials, locked_folder, read_json, writable_folder, write_atomically, write_json
-from withinpx.jobs.job import Job, JobWatcher, Row
+from withinpx.files import holds_only_partials, locked_folder, read_json, writable_folder, write_json
+from withinpx.jobs.job import Job, JobCallback, Row, run_jobs
+from withinpx.jobs.local import LocalEngine
 
-ASKED = ("name", "seed", "train", "test", "camera")  # of dataset.json: what makes two datasets the same
-PART = 10  # pictures between two signs of life
-NEAR = 0.3  # px between an edge of a silhouette as rendered and as computed; more is a mistake
+IDENTITY = ("name", "seed", "train", "test", "camera")  # entries of dataset.json that two runs must share
+IMAGES_PER_JOB = 10
+TOLERANCE = 0.3  # px between the edges of a rendered silhouette and of its computed box
 POSITIONS = "px; (0, 0) is the top-left corner of the first pixel, whose centre is (0.5, 0.5); x right, y down"
 
 
-class Stage(Protocol):
-    """Renders pictures."""
-
+class Renderer(Protocol):
     def background(self) -> Pixels:
-        """Without solids: (height, width, 3)."""
+        """The scene without solids: (height, width, 3)."""
 
-    def render(self, poses: Sequence[Pose]) -> Rendered:
-        """With every solid in its place."""
-
-
-StageOf = Callable[[ClevrSet], Stage]
+    def render(self, poses: Sequence[Pose]) -> Rendered: ...
 
 
-def blender_stage(dataset: ClevrSet) -> Stage:
-    """The scene of a dataset in Blender."""
-    return BlenderStage(dataset.camera, dataset.solids, dataset.radius)
+MakeRenderer = Callable[[ClevrSet], Renderer]
+
+
+def blender_renderer(dataset: ClevrSet) -> Renderer:
+    return BlenderRenderer(dataset.camera, dataset.solids, dataset.radius)
 
 
 def render_datasets(
-    asked: Mapping[Path, ClevrSet], stage_of: StageOf = blender_stage, callback: JobWatcher | None = None
+    datasets: Mapping[Path, ClevrSet],
+    make_renderer: MakeRenderer = blender_renderer,
+    callback: JobCallback | None = None,
 ) -> list[dict[str, Any]]:
-    """Render what the folders do not hold yet; what was then measured of each dataset."""
-    callback = JobWatcher() if callback is None else callback
-    stage_of = lru_cache(maxsize=1)(stage_of)  # Blender holds one scene at a time
-    works = [_Work(folder, dataset, stage_of) for folder, dataset in asked.items()]
-    for work in works:
-        _ = work.scenes  # an impossible one is refused before anything is made
-    with ExitStack() as held:
-        for work in works:
-            held.enter_context(locked_folder(work.folder))
-            work.check_is_same()
-        unfinished = [work for work in works if any(work.jobs())]
+    """Render the images that the folders lack, check them, and return the measurements of each dataset."""
+    make_renderer = lru_cache(maxsize=1)(make_renderer)  # Blender has one scene at a time
+    folders = [_DatasetFolder(folder, dataset, make_renderer) for folder, dataset in datasets.items()]
+    for folder in folders:
+        _ = folder.scenes  # raises for an impossible dataset before anything is written
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.enter_context(locked_folder(folder.path))
+            folder.check()
+        unfinished = [folder for folder in folders if any(folder.jobs())]
         if unfinished:
-            stage_of(unfinished[0].dataset)  # before anything is written: there may be no Blender
-        for work in works:
-            work.claim()
-        jobs = [job for work in unfinished for job in work.jobs()]
-        callback.begin(jobs)
-        for job in jobs:
-            job()
-            callback.finished(job)
-        return [work.finished() for work in works]
+            make_renderer(unfinished[0].dataset)  # raises if there is no Blender, before anything is written
+        for folder in folders:
+            folder.claim()
+        jobs = [job for folder in unfinished for job in folder.jobs()]
+        for _ in run_jobs(jobs, LocalEngine(), callback or JobCallback()):
+            pass
+        return [folder.finish() for folder in folders]
 
 
 @dataclass(frozen=True)
-class _Work:
-    """A dataset, its folder, and what renders it."""
-
-    folder: Path
+class _DatasetFolder:
+    path: Path
     dataset: ClevrSet
-    stage_of: StageOf
+    make_renderer: MakeRenderer
 
     @cached_property
     def scenes(self) -> dict[Split, list[Scene]]:
         return {split: list(self.dataset.scenes(split)) for split in SPLITS if self.dataset.count(split)}
 
-    def check_is_same(self) -> None:
-        """Pictures of two datasets must never come together in one folder."""
-        if not (self.folder / ABOUT).exists():
-            if not holds_only_partials(self.folder):
-                raise InputError(f"{self.folder} holds other things and no {ABOUT}: name another place.")
+    def check(self) -> None:
+        """Refuse a folder that holds another dataset or other files."""
+        if not (self.path / ABOUT).exists():
+            if not holds_only_partials(self.path):
+                raise InputError(f"{self.path} holds other files and no {ABOUT}: name another folder.")
             return
-        held, wanted = read_json(self.folder / ABOUT), _description(self.dataset)
-        other = [name for name in ASKED if held.get(name) != wanted[name]]
-        if other:
-            differences = "; ".join(f"{name} {held.get(name)}, not {wanted[name]}" for name in other)
-            raise InputError(f"{self.folder} holds another dataset ({differences}): name another place for this one.")
+        found, wanted = read_json(self.path / ABOUT), _description(self.dataset)
+        different = [name for name in IDENTITY if found.get(name) != wanted[name]]
+        if different:
+            differences = "; ".join(f"{name} {found.get(name)}, not {wanted[name]}" for name in different)
+            raise InputError(f"{self.path} holds another dataset ({differences}): name another folder for this one.")
 
     def claim(self) -> None:
-        """From now on the folder is this dataset's."""
-        if not (self.folder / ABOUT).exists():
-            write_json(self.folder / ABOUT, _description(self.dataset))
+        if not (self.path / ABOUT).exists():
+            write_json(self.path / ABOUT, _description(self.dataset))
 
     def jobs(self) -> Iterator[Job]:
-        """What is left to render, in parts."""
-        if not (self.folder / BACKGROUND).exists():
+        """What is left to render."""
+        if not (self.path / BACKGROUND).exists():
             yield Job(f"{self.dataset.name}, background", self._render_background)
         for split in self.scenes:
-            left = [number for number in range(self.dataset.count(split)) if not self._holds(split, number)]
-            for start in range(0, len(left), PART):
-                part = left[start : start + PART]
+            missing = [
+                index
+                for index in range(self.dataset.count(split))
+                if not all(path_of(self.path, split, index).exists() for path_of in (image_path, mask_path))
+            ]
+            for start in range(0, len(missing), IMAGES_PER_JOB):
+                part = missing[start : start + IMAGES_PER_JOB]
                 name = f"{self.dataset.name}, {split} {part[0]} to {part[-1]}"
-                yield Job(name, self._render_part, (split, part), runs=len(part))
-
-    def _holds(self, split: Split, number: int) -> bool:
-        return all(path_of(self.folder, split, number).exists() for path_of in (picture_path, mask_path))
+                yield Job(name, self._render_images, (split, part), runs=len(part))
 
     def _render_background(self) -> list[Row]:
-        background = self.stage_of(self.dataset).background()
-        write_atomically(self.folder / BACKGROUND, png(Image.fromarray(background)))
+        write_png(self.path / BACKGROUND, Image.fromarray(self.make_renderer(self.dataset).background()))
         return []
 
-    def _render_part(self, split: Split, numbers: list[int]) -> list[Row]:
-        stage = self.stage_of(self.dataset)
-        writable_folder(self.folder / split)
-        writable_folder(self.folder / MASKS / split)
-        for number in numbers:
-            rendered = stage.render(self.scenes[split][number].poses)
-            labels = Image.fromarray(rendered.silhouettes)
-            labels.putpalette([0, 0, 0, *(share for solid in self.dataset.solids for share in COLOURS[solid.colour])])
-            write_atomically(mask_path(self.folder, split, number), png(labels))
-            write_atomically(picture_path(self.folder, split, number), png(Image.fromarray(rendered.picture)))
+    def _render_images(self, split: Split, indices: list[int]) -> list[Row]:
+        renderer = self.make_renderer(self.dataset)
+        for path_of in (image_path, mask_path):
+            writable_folder(path_of(self.path, split, 0).parent)
+        for index in indices:
+            rendered = renderer.render(self.scenes[split][index].poses)
+            mask = Image.fromarray(rendered.silhouettes)
+            mask.putpalette([0, 0, 0, *(value for solid in self.dataset.solids for value in COLOURS[solid.colour])])
+            write_png(mask_path(self.path, split, index), mask)
+            write_png(image_path(self.path, split, index), Image.fromarray(rendered.image))
         return []
 
-    def finished(self) -> dict[str, Any]:
-        """Check the truth against what was rendered; write it, and what was measured."""
-        distances = np.concatenate([self._distances(split) for split in self.scenes])
-        sizes = np.concatenate([[scene.boxes[:, 2:].max(axis=1) for scene in made] for made in self.scenes.values()])
-        for split, made in self.scenes.items():
-            write_atomically(self.folder / split / TRUTH, truth_table(made).encode())
+    def finish(self) -> dict[str, Any]:
+        """Check the rendered silhouettes against the truth, then write the truth and the measurements."""
+        distances = np.concatenate([self._edge_distances(split) for split in self.scenes])
+        sizes = np.concatenate([scene.boxes[:, 2:].max(axis=1) for scenes in self.scenes.values() for scene in scenes])
+        for split, scenes in self.scenes.items():
+            write_truth(self.path / split / TRUTH, scenes)
         measured = {
             "smallest_px": round(float(sizes.min()), 3),
             "largest_px": round(float(sizes.max()), 3),
@@ -154,17 +146,17 @@ class _Work:
                 "largest": round(float(distances.max()), 3),
             },
         }
-        write_json(self.folder / ABOUT, {**read_json(self.folder / ABOUT), "measured": measured})
+        write_json(self.path / ABOUT, {**read_json(self.path / ABOUT), "measured": measured})
         return measured
 
-    def _distances(self, split: Split) -> Floats:
-        """How far the edges of each rendered silhouette are from those of its box, px: (pictures, objects, 4)."""
+    def _edge_distances(self, split: Split) -> Floats:
+        """Distances between the edges of rendered silhouettes and of their true boxes, px: (images, objects, 4)."""
         distances = []
-        for number, scene in enumerate(self.scenes[split]):
-            path = mask_path(self.folder, split, number)
+        for index, scene in enumerate(self.scenes[split]):
+            path = mask_path(self.path, split, index)
             distance = np.abs(_edges(silhouette_boxes(read_pixels(path), len(scene.boxes))) - _edges(scene.boxes))
-            if not distance.max() <= NEAR:
-                raise InputError(f"{path} does not show what stands there: remove it and its picture, and go on.")
+            if not distance.max() <= TOLERANCE:
+                raise InputError(f"{path} does not match the truth: remove it and its image, then run this again.")
             distances.append(distance)
         return np.array(distances)
 
@@ -180,7 +172,7 @@ def _description(dataset: ClevrSet) -> dict[str, Any]:
         "radius": dataset.radius,
         "camera": {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(dataset.camera).items()},
         "positions": POSITIONS,
-        "masks": f"{FINER} times finer than the pictures; 0 for none, else the object's number + 1",
+        "masks": f"{MASK_SCALE} times the resolution of the images; 0 is background, else the object's number + 1",
         "rendered_by": f"withinpx {__version__}, Blender {VERSION} (Cycles, {SAMPLES} samples a pixel, denoised)",
     }
 

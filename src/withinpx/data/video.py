@@ -14,7 +14,7 @@ from av.stream import Disposition
 from numpy.typing import NDArray
 
 from withinpx.data.clip import MOST_PIXELS, Clip
-from withinpx.data.ledger import Ledger
+from withinpx.data.missing_frames import MissingFrames
 from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 
@@ -73,17 +73,17 @@ def _decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
     yielded = 0
     for threads in (ALL_CORES, 1):
         with _opened(path) as (container, stream):
-            ledger = Ledger(stream.time_base, int(1 / _rate(stream) / stream.time_base))
+            missing = MissingFrames(stream.time_base, int(1 / _rate(stream) / stream.time_base))
             try:
-                for frame in islice(_decoded(container, stream, ledger, threads), yielded, None):
-                    if ledger.doubtful and threads != 1:
+                for frame in islice(_decoded(container, stream, missing, threads), yielded, None):
+                    if missing.suspected and threads != 1:
                         break
                     yield frame
                     yielded += 1
             finally:
-                if threads == 1 or not ledger.doubtful:
-                    losses += ledger.losses()
-        if not ledger.doubtful:
+                if threads == 1 or not missing.suspected:
+                    losses += missing.messages()
+        if not missing.suspected:
             return
 
 
@@ -105,34 +105,34 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
         yield container, streams[0]
 
 
-def _decoded(container: Any, stream: Any, ledger: Ledger, threads: int) -> Iterator[tuple[Any, float]]:
+def _decoded(container: Any, stream: Any, missing: MissingFrames, threads: int) -> Iterator[tuple[Any, float]]:
     """All frames with their times; where the file has none, the frame number over the average rate."""
     decoder = stream.codec_context
     decoder.thread_type, decoder.thread_count = "AUTO", threads
     decoder.options = {"max_pixels": str(MOST_PIXELS)} | (STRICT if threads != 1 else {})
     number = 0
-    for packet in _packets(container, stream, ledger):
+    for packet in _packets(container, stream, missing):
         if packet is not None and _is_shown(packet):
-            ledger.sent(packet.pts)
+            missing.add_packet(packet.pts)
         try:
             frames = decoder.decode(packet)
         except FFmpegError:
-            ledger.doubtful = True
+            missing.suspected = True
             continue
         for frame in frames:
-            ledger.came(frame.pts, frame.duration)
-            ledger.doubtful |= frame.is_corrupt
+            missing.add_frame(frame.pts, frame.duration)
+            missing.suspected |= frame.is_corrupt
             yield frame, float(number / _rate(stream) if frame.pts is None else frame.pts * stream.time_base)
             number += 1
-    ledger.close(_promised(container, stream, ledger.first or 0))
+    missing.finish(_promised(container, stream, missing.first or 0))
 
 
-def _packets(container: Any, stream: Any, ledger: Ledger) -> Iterator[Any]:
+def _packets(container: Any, stream: Any, missing: MissingFrames) -> Iterator[Any]:
     """All packets that can be read, then None to flush the decoder."""
     try:
         yield from (packet for packet in container.demux(stream) if packet.size)
     except (FFmpegError, IndexError):  # IndexError: a packet of a stream that does not exist
-        ledger.note(f"what follows after {ledger.where()} cannot be read")
+        missing.add_message(f"what follows after {missing.progress()} cannot be read")
     yield None
 
 

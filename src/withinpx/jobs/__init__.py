@@ -1,1 +1,1 @@
-"""Work in pieces, on this machine or on a Ray cluster."""
+"""Independent jobs on this machine or on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""A piece of work that can be done anywhere, and what does such pieces."""
+"""Jobs, the engines that run them, and callbacks that follow their progress."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,43 +9,43 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """A function and what it is given. It lies at the top of a module, so that any process can import it."""
+    """A function call. For workers and clusters the function must be at the top level of an importable module."""
 
     name: str
     function: Callable[..., list[Row]]
     arguments: tuple[Any, ...] = ()
-    runs: int = 1  # rows that it will answer with
+    runs: int = 1  # rows that it returns
 
     def __call__(self) -> list[Row]:
-        """Do it."""
         return self.function(*self.arguments)
 
 
 class Engine(Protocol):
-    """Does jobs somewhere."""
-
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
-        """Each job's rows once, in the order in which jobs finish. A job's error comes after what was finished."""
+        """Yield each job once with its rows, in order of completion.
+
+        An error of a job is raised after the jobs that have finished by then.
+        """
 
     def describe(self) -> str:
-        """The machine or machines, in words."""
+        """One line about the hardware, for result files."""
 
 
-class JobWatcher:
-    """Told of everything, does nothing: override what matters to you."""
+class JobCallback:
+    """Does nothing; override what you need."""
 
-    def begin(self, jobs: Sequence[Job]) -> None:
-        """These are the jobs."""
+    def on_start(self, jobs: Sequence[Job]) -> None:
+        """Called once, before the first job."""
 
-    def finished(self, job: Job) -> None:
-        """One more job is done."""
+    def on_job(self, job: Job) -> None:
+        """Called after each job, when its rows have been processed."""
 
 
-def watched(jobs: Sequence[Job], engine: Engine, *callbacks: JobWatcher) -> Iterator[tuple[Job, list[Row]]]:
-    """Each job's rows once; a job is told to be finished when whoever asked has dealt with its rows."""
+def run_jobs(jobs: Sequence[Job], engine: Engine, *callbacks: JobCallback) -> Iterator[tuple[Job, list[Row]]]:
+    """Yield each job once with its rows; ``on_job`` follows when the caller asks for the next one."""
     for callback in callbacks:
-        callback.begin(jobs)
+        callback.on_start(jobs)
     for job, rows in engine.run(jobs):
         yield job, rows
         for callback in callbacks:
-            callback.finished(job)
+            callback.on_job(job)

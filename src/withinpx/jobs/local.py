@@ -1,4 +1,4 @@
-"""This machine: one job after the other in this process, or several at once in processes of their own."""
+"""Jobs on this machine: one after the other in this process, or in several worker processes."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ THREADS = "OMP_NUM_THREADS"
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """One job after the other has all cores, or the GPU, to itself; several ``workers`` share them."""
+    """With one worker, each job can use all cores or the GPU; several workers share them."""
 
     workers: int = 1
 
@@ -24,33 +24,31 @@ class LocalEngine:
             raise InputError(f"The number of workers is {self.workers}: give one at least.")
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
-        """Each job's rows, as soon as they are there."""
         if self.workers == 1:
             for job in jobs:
                 yield job, job()
             return
-        before = os.environ.get(THREADS)
-        os.environ[THREADS] = before or str(max(1, (os.cpu_count() or 1) // self.workers))  # what workers begin with
+        threads = os.environ.get(THREADS)
+        os.environ[THREADS] = threads or str(max(1, (os.cpu_count() or 1) // self.workers))  # inherited by the workers
         pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"))
         try:
-            waiting = {pool.submit(job): job for job in jobs}
-            failed = None
-            for done in as_completed(waiting):
-                error = done.exception()
-                failed = failed or error  # told after what was finished
+            jobs_of = {pool.submit(job): job for job in jobs}
+            first_error = None
+            for future in as_completed(jobs_of):
+                error = future.exception()
+                first_error = first_error or error
                 if error is None:
-                    yield waiting[done], done.result()
-            if failed is not None:
-                raise failed
+                    yield jobs_of[future], future.result()
+            if first_error is not None:
+                raise first_error
         finally:
-            for worker in multiprocessing.active_children():  # none has work left, unless somebody stopped it all
+            for worker in multiprocessing.active_children():  # they are still busy only after an interruption
                 worker.terminate()
             pool.shutdown(cancel_futures=True)
-            os.environ.pop(THREADS) if before is None else os.environ.update({THREADS: before})
+            os.environ.pop(THREADS) if threads is None else os.environ.update({THREADS: threads})
 
     def describe(self) -> str:
-        """System, cores, and the GPU if there is one."""
-        import torch  # noqa: PLC0415  (whoever asks has computed with it)
+        import torch  # noqa: PLC0415  (slow to import; the jobs have used it)
 
         gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
         return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores{gpu}"
