@@ -123,7 +123,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("design --object-size 6 10 --target nan", "target is nan"),
         ("fit squares --encoder-rf 9 --decoder-rf 7 --object-size 9 --out OUT", "no decoder can draw"),
         ("fit squares --image-size 20 --out OUT", "smaller than the receptive field"),
-        ("fit squares --image-size 40 --out OUT", "no two places"),
+        ("fit squares --image-size 40 --out OUT", "no two positions"),
         ("fit squares --sigma nan --out OUT", "sigma is nan"),
         ("fit squares --epochs 0 --out OUT", "epochs is 0"),
         ("fit squares --resume --out OUT", "There is no folder"),

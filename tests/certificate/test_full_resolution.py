@@ -25,7 +25,7 @@ Points = NDArray[np.float64]
 @pytest.fixture(scope="module")
 def ground() -> Pictures:
     """One textured picture (1, h, w, c)."""
-    return Ground().seen(WIDTH, HEIGHT, (0, 0), 0).astype(np.float32)[None]
+    return Ground().render(WIDTH, HEIGHT, (0, 0), 0).astype(np.float32)[None]
 
 
 def disc(place: Points, radius: float = RADIUS) -> NDArray[np.float32]:
@@ -92,7 +92,9 @@ def test_a_narrow_gap_does_not_split_an_object(ground: Pictures) -> None:
 
 
 def test_a_moving_camera_has_a_background_per_frame() -> None:
-    backgrounds = np.stack([Ground().seen(WIDTH, HEIGHT, (30 * frame, 0), 0) for frame in range(3)]).astype(np.float32)
+    backgrounds = np.stack([Ground().render(WIDTH, HEIGHT, (30 * frame, 0), 0) for frame in range(3)]).astype(
+        np.float32
+    )
     found = object_centres(seen_at(PLACES / ZOOM, SIZE), rendered(backgrounds, PLACES), backgrounds, ZOOM)
     assert off(found, PLACES) < 0.3
 

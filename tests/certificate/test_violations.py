@@ -63,9 +63,9 @@ def truth_of(seen: Observations, made: GeneratedClip, each: int) -> int:
 
 def sent(made: GeneratedClip, thing: int, path: Path2D) -> GeneratedClip:
     """The same scene with another trajectory of one object."""
-    things = list(made.stage.things)
+    things = list(made.stage.objects)
     things[thing] = replace(things[thing], path=path)
-    return replace(made.stage, things=tuple(things)).render()
+    return replace(made.stage, objects=tuple(things)).render()
 
 
 def with_column(values: NDArray[np.float64], each: int, value: Any) -> NDArray[np.float64]:
@@ -230,9 +230,9 @@ def test_a_second_object_of_the_same_appearance_is_not_certified_silently(
     """Half of the heatmap's mass lies on the twin: z is between the two, where nothing is."""
     made = tracked.made
     each = next(each for each in range(OBJECTS) if truth_of(good, made, each) == 0)
-    disc = made.stage.things[0]
+    disc = made.stage.objects[0]
     twin = replace(disc, path=np.stack([WIDTH - disc.path[:, 0], disc.path[:, 1]], axis=1))
-    both = replace(made.stage, things=(*made.stage.things, twin)).render()
+    both = replace(made.stage, objects=(*made.stage.objects, twin)).render()
     detector = tracked.detector
     seen = observations(detector, both)
     apart = np.abs(disc.path - twin.path).max(axis=1) > 2 * disc.size

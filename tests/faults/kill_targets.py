@@ -12,7 +12,7 @@ from typing import Any
 
 from safetensors import safe_open
 
-from tests.data.test_clevr import DrawnStage
+from tests.data.test_clevr import SilhouetteRenderer
 from tests.experiments import fake_runs
 from tests.faults.output_files import contents, files_in, table_rows, timeless_log, timeless_rows
 from tests.faults.small import SQUARES, TRACK, quick
@@ -103,7 +103,7 @@ def fake_training(
 
 
 def render_images(folder: Path) -> None:
-    render_datasets({folder / OUT: CLEVR}, DrawnStage)
+    render_datasets({folder / OUT: CLEVR}, SilhouetteRenderer)
 
 
 def detect_in_several(folder: Path) -> None:

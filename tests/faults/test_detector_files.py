@@ -18,12 +18,12 @@ import pytest
 import torch
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
+from withinpx.certificate.shift import Shift
 
 from tests.certificate.test_shift import a_detector, places
 from tests.faults.small import is_one_line, refused_command
 from tests.faults.torture import Torture
 from tests.faults.worker import Worker
-from withinpx.certificate.shift import Shift
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.errors import InputError

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.data.test_clevr import DrawnStage
+from tests.data.test_clevr import SilhouetteRenderer
 from tests.faults.file_calls import FileCalls
 from tests.faults.output_files import contents, partial_files, read_everything
 from tests.faults.small import TRACK, TRACK_COMMAND, CrashAfter, CrashError, quick, small_clip
@@ -84,7 +84,7 @@ def interrupted_track(inputs: Path, out: Path) -> None:
 
 def interrupted_rendering(inputs: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        RENDER({out / "set": replace(DATASETS["shapes-09-19"], train=2, test=1)}, partial(DrawnStage, most=1))
+        RENDER({out / "set": replace(DATASETS["shapes-09-19"], train=2, test=1)}, partial(SilhouetteRenderer, most=1))
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     boxes = [{"image_id": number, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1} for number in range(16)]
     (folder / "boxes.json").write_text(json.dumps(boxes))
     with one_thread(), quick(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clevr_render, "render_datasets", partial(RENDER, stage_of=DrawnStage))
+        patch.setattr(clevr_render, "render_datasets", partial(RENDER, make_renderer=SilhouetteRenderer))
         track(clip, folder / "detector", TRACK, FitSettings())
         yield folder
 

@@ -9,11 +9,11 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from withinpx.certificate.shift import Shift
 
 from tests.faults.processes import finish
 from tests.faults.torture import Torture
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
-from withinpx.certificate.shift import Shift
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import NetworkConfig, new_network

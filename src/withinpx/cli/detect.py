@@ -35,10 +35,10 @@ class DetectCommand(DetectOptions):
             raise InputError("There is no clip: name a video file or a folder of images.")
         if len(self.clips) == 1 and self.engine == "local":
             return self._detect_one(self.clips[0])
-        from withinpx.jobs.progress import job_progress  # noqa: PLC0415
+        from withinpx.jobs.progress import JobProgress  # noqa: PLC0415
         from withinpx.tracking.collection import detect_collection  # noqa: PLC0415
 
-        with job_progress(unit="clips") as callback:
+        with JobProgress(unit="clips") as callback:
             rows = detect_collection(
                 self.detector, self.clips, self.out, self._options(), engine=engine, callback=callback
             )

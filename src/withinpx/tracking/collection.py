@@ -13,7 +13,7 @@ from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 from withinpx.files import atomic_folder, writable_folder
 from withinpx.inference.run import Encoder
-from withinpx.jobs.job import Engine, Job, JobWatcher, Row, watched
+from withinpx.jobs.job import Engine, Job, JobCallback, Row, run_jobs
 from withinpx.tracking.detect import Counts, check_first_frames, detect
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.exports import export
@@ -73,7 +73,7 @@ def detect_collection(
     options: DetectOptions,
     *,
     engine: Engine,
-    callback: JobWatcher | None = None,
+    callback: JobCallback | None = None,
 ) -> list[Row]:
     """One folder in ``out`` per recording; those that exist already are left alone.
 
@@ -87,7 +87,7 @@ def detect_collection(
         for clip, folder in folders.items()
         if not folder.exists()
     ]
-    done = watched(jobs, engine, *([] if callback is None else [callback]))
+    done = run_jobs(jobs, engine, *([] if callback is None else [callback]))
     return [{**row, "clip": job.name} for job, rows in done for row in rows]
 
 
