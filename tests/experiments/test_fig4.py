@@ -147,7 +147,7 @@ def test_the_summary_counts(tmp_path: Path) -> None:
     (row,) = fake_runs.train(setting, (0,), 5, "cpu")
     for seed, (accepted, error) in enumerate([(True, 3.5), (True, 4.5), (True, 6.2), (True, 6.3), (False, 30)]):
         start = "random" if seed < 2 else "centre"
-        table.add({**row, "seed": seed, "accepted": accepted, "position_error": error, "start": start})
+        table.add_all([{**row, "seed": seed, "accepted": accepted, "position_error": error, "start": start}])
     (summary,) = summarise(table)
     assert {name: value for name, value in summary.items() if name not in setting.columns(0)} == {
         "runs": 5,

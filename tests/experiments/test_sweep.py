@@ -53,7 +53,7 @@ def test_several_workers_do_every_job_once_and_keep_finished_ones_when_one_is_re
 
 def test_a_repeated_run_keeps_its_first_row(tmp_path: Path) -> None:
     table = RunTable(tmp_path / "runs.csv", KEY)
-    table.add({"name": "a", "seed": 0, "error": 1.5})
+    table.add_all([{"name": "a", "seed": 0, "error": 1.5}])
     table.add_all([{"name": "a", "seed": 0, "error": 2.5}, {"name": "a", "seed": 1, "error": 3.5}])
     assert [row["error"] for row in RunTable(tmp_path / "runs.csv", KEY).rows] == ["1.5", "3.5"]
 

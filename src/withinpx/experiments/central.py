@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from withinpx import __version__
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
-from withinpx.experiments.sweep import Experiment, check_counts, chunks
+from withinpx.experiments.sweep import Experiment, chunks
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train, train_together
 from withinpx.experiments.table import RunTable
 from withinpx.files import writable_folder, write_json
@@ -58,9 +58,6 @@ class CentralExperiment(Experiment):
 
     key, columns = KEY, COLUMNS
 
-    def __post_init__(self) -> None:
-        check_counts(seeds=self.seeds)
-
     def jobs(self, table: RunTable) -> list[Job]:
         recipe = replace(self.recipe, stop_when_converged=False)
         jobs = []
@@ -88,18 +85,14 @@ class CentralExperiment(Experiment):
 def train_runs(runs: Sequence[SquaresRun], settings: FitSettings, together: bool, fast: bool) -> list[Row]:
     started = time.monotonic()
     models = train_together(runs, settings, fast=fast)[0] if together else [train(run, settings) for run in runs]
-    seconds = (time.monotonic() - started) / len(runs)
-    return [
-        {
-            **_key(run, settings, fast),
-            **_measure(model, run),
-            "seconds": round(seconds, 1),
-            "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),
-            "version": __version__,
-            "date": datetime.now(UTC).date().isoformat(),
-        }
-        for run, model in zip(runs, models, strict=True)
-    ]
+    about = {
+        "seconds": round((time.monotonic() - started) / len(runs), 1),
+        "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),
+        "version": __version__,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    pairs = zip(runs, models, strict=True)
+    return [{**_key(run, settings, fast), **_measure(model, run), **about} for run, model in pairs]
 
 
 def summarise(table: RunTable) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from withinpx.data.clevr import DATASETS
 from withinpx.errors import InputError
-from withinpx.experiments.sweep import Experiment, Panel, check_counts
+from withinpx.experiments.sweep import Experiment, Panel
 from withinpx.experiments.table import RunTable
 from withinpx.files import locked_folder
 from withinpx.jobs.job import Job, Row
@@ -117,7 +117,7 @@ class RenderedExperiment(Experiment):
     key, columns = (*RUN, "object"), COLUMNS
 
     def __post_init__(self) -> None:
-        check_counts(seeds=self.seeds)
+        super().__post_init__()
         for dataset in sorted({setting.dataset for setting in self._settings()}):
             if self.data is not None and not (self.data / dataset).is_dir():
                 raise InputError(

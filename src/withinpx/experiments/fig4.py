@@ -123,7 +123,8 @@ class SquaresExperiment(Experiment):
     key, columns = KEY, COLUMNS
 
     def __post_init__(self) -> None:
-        check_counts(seeds=self.seeds, epochs=self.epochs, seeds_per_job=self.seeds_per_job)
+        super().__post_init__()
+        check_counts(epochs=self.epochs, seeds_per_job=self.seeds_per_job)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from withinpx.data import scenes
 from withinpx.data.stage import GeneratedClip
 from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
-from withinpx.experiments.sweep import Experiment, check_counts
+from withinpx.experiments.sweep import Experiment
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import compare
 from withinpx.files import writable_folder, write_json
@@ -55,9 +55,6 @@ class GeneratedExperiment(Experiment):
     seeds: int = 20
 
     key, columns = ("case", "seed"), COLUMNS
-
-    def __post_init__(self) -> None:
-        check_counts(seeds=self.seeds)
 
     def jobs(self, table: RunTable) -> list[SweepJob]:
         return [

@@ -44,6 +44,10 @@ class Experiment(ABC):
 
     key: ClassVar[tuple[str, ...]]
     columns: ClassVar[Columns]
+    seeds: int
+
+    def __post_init__(self) -> None:
+        check_counts(seeds=self.seeds)
 
     @classmethod
     def open_table(cls, folder: Path) -> RunTable:

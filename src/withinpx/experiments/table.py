@@ -1,6 +1,7 @@
 """A table of runs on disk, replaced atomically after every job: a sweep can be stopped at any moment."""
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from io import StringIO
 from pathlib import Path
@@ -37,15 +38,14 @@ class RunTable:
         if path.exists():
             self.columns, self.rows = _read(path)
             self._check_columns(self.columns)
-            self._check_keys()
-            self.runs()
+            for name, count in Counter(map(self._name, self.rows)).items():
+                if count > 1:
+                    raise InputError(f"{path} has the run {' '.join(name)} twice: remove one of the two lines.")
+            self.runs()  # refuses a line of other types
 
     def __contains__(self, run: Row) -> bool:
         wanted = self._name(run)
         return any(self._name(row) == wanted for row in self.rows)
-
-    def add(self, row: Row) -> None:
-        self.add_all([row])
 
     def add_all(self, rows: Iterable[Row]) -> None:
         """Write all of these rows or none, sorted by key; a run that the table holds keeps its row."""
@@ -85,13 +85,6 @@ class RunTable:
         wanted = tuple(self._types)
         if found[: len(wanted)] != wanted or not set(self.key) <= set(found):
             raise self._other_columns()
-
-    def _check_keys(self) -> None:
-        seen: set[tuple[str, ...]] = set()
-        for name in map(self._name, self.rows):
-            if name in seen:
-                raise InputError(f"{self.path} has the run {' '.join(name)} twice: remove one of the two lines.")
-            seen.add(name)
 
     def _other_columns(self) -> InputError:
         return InputError(f"{self.path} has other columns than this experiment's table: choose another folder.")
