@@ -218,7 +218,7 @@ def test_runs_trained_in_another_mode_do_not_share_a_table(tmp_path: Path, capsy
     main(["reproduce", "fig4d", "--quick", "--out", str(tmp_path)])
     count = len(trained)
     capsys.readouterr()
-    assert "were made with way = quick" in refusal(capsys, "fig4d", "--full", "--out", tmp_path)
+    assert "were made with mode = quick" in refusal(capsys, "fig4d", "--full", "--out", tmp_path)
     assert "exclude each other" in refusal(capsys, "fig4d", "--full", "--quick", "--out", tmp_path)
     assert len(trained) == count
 

@@ -15,12 +15,19 @@ from withinpx.errors import InputError
 if TYPE_CHECKING:
     from withinpx.experiments.sweep import Experiment
     from withinpx.jobs.job import Engine
+    from withinpx.training.callback import Callback
+    from withinpx.training.fit import FitSettings
+
+
+def fit_settings(device: Device, *callbacks: "Callback") -> "FitSettings":
+    from withinpx.training.device import choose_device
+    from withinpx.training.fit import FitSettings
+
+    return FitSettings(choose_device(device), callbacks=callbacks)
 
 
 @dataclass(frozen=True)
 class FigureCommand:
-    """What all subcommands share."""
-
     what: Suppress[Fixed[str]] = ""  # the subcommand's name
     out: Path = Path("reproduced")
     """Folder for figures and tables; runs that it holds are not repeated."""
@@ -50,15 +57,13 @@ class VideoCommand(FigureCommand):
 
     def run(self) -> None:
         from withinpx.experiments.videos import reproduce_video
-        from withinpx.training.device import choose_device
-        from withinpx.training.fit import FitSettings
         from withinpx.training.progress import ProgressBar
 
         if self.clip is None:
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
         with ProgressBar() as bar:
-            settings = FitSettings(choose_device(self.device), callbacks=(bar,))
+            settings = fit_settings(self.device, bar)
             found = reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, say=tell)
         print_json(found)
 
@@ -129,25 +134,20 @@ class CentralCommand(SweepCommand):
 
     def experiment(self) -> "Experiment":
         from withinpx.experiments.central import CentralExperiment
-        from withinpx.training.device import choose_device
-        from withinpx.training.fit import FitSettings
         from withinpx.training.recipe import named_recipe
 
         if self.fast and not self.together:
             raise InputError("--fast trains all seeds of a setting at once: give --together as well.")
-        settings = FitSettings(choose_device(self.device))
         recipe = named_recipe(self.recipe, self.epochs)
-        return CentralExperiment(recipe, settings, self.seed_count(), self.together, self.fast)
+        return CentralExperiment(recipe, fit_settings(self.device), self.seed_count(), self.together, self.fast)
 
 
 @dataclass(frozen=True)
 class GeneratedCommand(SweepCommand):
     def experiment(self) -> "Experiment":
         from withinpx.experiments.generated import GeneratedExperiment
-        from withinpx.training.device import choose_device
-        from withinpx.training.fit import FitSettings
 
-        return GeneratedExperiment(FitSettings(choose_device(self.device)), self.seed_count())
+        return GeneratedExperiment(fit_settings(self.device), self.seed_count())
 
 
 @dataclass(frozen=True)

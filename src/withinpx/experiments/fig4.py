@@ -128,7 +128,7 @@ class SquaresExperiment(Experiment):
 
     @property
     def config(self) -> dict[str, Any]:
-        return {"epochs": self.epochs, "way": self.mode}
+        return {"epochs": self.epochs, "mode": self.mode}
 
     def jobs(self, table: RunTable) -> list[Job]:
         """One job for each setting, or for each ``seeds_per_job`` of its seeds; a shared network is trained once."""

@@ -40,7 +40,7 @@ def errors(done: Tracked, truth: NDArray[np.float64]) -> dict[str, Any]:
     squared = np.nanmean(offsets**2, axis=(0, 3))  # (tracks, objects)
     return {
         "found": comparison.found,
-        "things": truth.shape[1],
+        "true_objects": truth.shape[1],
         "median_px": comparison.median,
         "max_px": comparison.largest,
         "raw_max_px": comparison.largest_raw,
