@@ -1,11 +1,11 @@
-"""What detection costs: against dense PyTorch, against what a person would pick instead, and as the frame grows.
+"""The cost of detection: against dense PyTorch, against other tools, and with the size of the frame.
 
     pip install "withinpx[bench]"
     python benchmarks/detection.py
 
-Three things of about 20 px move over a textured ground. One detector is trained on small pictures of them; since the
-network is exactly equivariant, the same weights are a detector of frames of any size. All times are of one run on one
-machine: the ratios are what counts.
+Three objects of about 20 px move over a textured background. One detector is trained on small frames; the network is
+exactly equivariant, so the same weights detect in frames of any size. All times are of one run on one machine: compare
+the ratios.
 """
 
 import tempfile
@@ -35,25 +35,25 @@ from withinpx.training.fit import FitSettings
 
 SMALL, COMMON, LARGE = (320, 180), (640, 480), (1920, 1080)
 TRAINED_AT = (160, 120)
-MARGIN = 14  # px that the things keep from the border
+MARGIN = 14  # px between the objects and the border
 FRAMES = 96
+OURS = "withinpx detect, from the video to tracks.csv"
 
 
-def film(size: tuple[int, int], frames: int, seed: int, count: int = 3) -> GeneratedClip:
-    """A red disc, a blue square and a yellow triangle of about 20 px, or fewer of them."""
-    paths = smooth_paths(3, frames, size, MARGIN, seed)
-    first, second, third = paths
-    things = (
+def generate(size: tuple[int, int], frames: int, seed: int, count: int = 3) -> GeneratedClip:
+    """A red disc, a blue square and a yellow triangle of about 20 px, or the first of them."""
+    first, second, third = smooth_paths(3, frames, size, MARGIN, seed)
+    objects = (
         SceneObject("disc", RED, 20, first),
         SceneObject("square", BLUE, 18, second),
         SceneObject("triangle", YELLOW, 20, third),
     )
-    return Stage(things[:count], *size, seed=seed, camera=Camera(0.01)).render()
+    return Stage(objects[:count], *size, seed=seed, camera=Camera(0.01)).render()
 
 
-def trained() -> Detector:
-    """A detector of small pictures."""
-    made = film(TRAINED_AT, 40, 3)
+def train_detector() -> Detector:
+    """A detector for small frames."""
+    made = generate(TRAINED_AT, 40, 3)
     inspection = inspect(made.clip)
     plan = make_plan(inspection, Wishes(), 1.0)
     return attempt(Job(inspection, plan, made.clip.selection, TRAINED_AT, "generated"), 0, FitSettings()).detector
@@ -61,22 +61,34 @@ def trained() -> Detector:
 
 def resized(detector: Detector, made: GeneratedClip) -> Detector:
     """The same weights for frames of another size."""
-    backdrop = fixed_background(to_float(made.clip.frames[:: max(1, len(made.clip) // 32)]))
+    background = fixed_background(to_float(made.clip.frames[:: max(1, len(made.clip) // 32)]))
     config = replace(detector.model.config, width=made.clip.width, height=made.clip.height)
     model = new_network(config, 0)
-    still = torch.from_numpy(backdrop.images[0]).permute(2, 0, 1)
+    still = torch.from_numpy(background.images[0]).permute(2, 0, 1)
     model.load_state_dict({**detector.model.state_dict(), "background.still": still})
-    return replace(detector, model=model.eval(), background=backdrop, recording=(made.clip.width, made.clip.height))
+    return replace(detector, model=model.eval(), background=background, recording=(made.clip.width, made.clip.height))
 
 
 def milliseconds(work: Callable[[], object], frames: int, times: int = 3) -> float:
-    """Per frame: the median of several, after one to warm up."""
+    """Per frame, median of several."""
     return 1000 * median_seconds(work, times) / frames
 
 
+def observation_ms(small: Detector, size: tuple[int, int], count: int = 3) -> float:
+    """Positions and verdicts of frames in memory, per frame."""
+    made = generate(size, FRAMES // 3, 4, count)
+    detector, frames = resized(small, made), made.clip.frames
+    return milliseconds(lambda: detector.observe(frames, detector.background.images), len(frames))
+
+
+def detection_ms(detector: Detector, video: Path, frames: int, times: int) -> float:
+    """From the video to tracks.csv, per frame."""
+    return milliseconds(lambda: detect(detector, video, video.parent, overlay=False), frames, times)
+
+
 @torch.no_grad()
-def dense(detector: Detector, frames: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> None:
-    """Positions and redrawn pictures by plain PyTorch; no verdict."""
+def detect_densely(detector: Detector, frames: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> None:
+    """Positions and reconstructions by plain PyTorch, without verdicts."""
     images = torch.from_numpy(frames).permute(0, 3, 1, 2) / 255
     model = detector.model
     for image in images.split(1):
@@ -84,8 +96,7 @@ def dense(detector: Detector, frames: np.ndarray[tuple[int, ...], np.dtype[np.ui
         model.decode(model.encode((image + 1) * changed.unsqueeze(1)))
 
 
-def decode(path: Path) -> None:
-    """All frames of a video, and nothing else."""
+def decode_video(path: Path) -> None:
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
             frame.to_ndarray(format="rgb24")
@@ -93,78 +104,61 @@ def decode(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Detection:
-    """What detection costs."""
+    """The cost of detection."""
 
-    detector: Path | None = None  # a folder to keep the trained detector in; one that is there is used
+    detector: Path | None = None  # a folder to keep the trained detector in; one that exists is used
 
     def run(self) -> None:
-        """Print the tables."""
         with denormals_as_zero(), tempfile.TemporaryDirectory() as folder:
             detector = self._detector()
-            looked = {size: self._sizes(detector, size) for size in (SMALL, COMMON, LARGE)}
-            print(f"time per frame, {LARGE} against {SMALL} px: {looked[LARGE] / looked[SMALL]:.2f} times")
+            taken = {}
+            for size in (SMALL, COMMON, LARGE):
+                taken[size] = observation_ms(detector, size)
+                rate = f"{taken[size]:.1f} ms a frame, positions and verdicts ({1000 / taken[size]:.0f} a second)"
+                print(f"{size[0]}x{size[1]}: {rate}")
+            print(f"time per frame, {LARGE} against {SMALL} px: {taken[LARGE] / taken[SMALL]:.2f} times")
             self._growth(detector, Path(folder))
-            self._peers(detector, Path(folder), looked[COMMON])
+            self._tools(detector, Path(folder), taken[COMMON])
 
     def _detector(self) -> Detector:
         if self.detector is not None and self.detector.exists():
             return load_clip_detector(self.detector)[0]
-        made = trained()
+        made = train_detector()
         if self.detector is not None:
             self.detector.mkdir(parents=True)
             save_clip_detector(self.detector, made, "generated")
         return made
 
-    def _sizes(self, small: Detector, size: tuple[int, int]) -> float:
-        made = film(size, FRAMES // 3, 4)
-        detector, frames = resized(small, made), made.clip.frames
-        taken = milliseconds(lambda: detector.observe(frames, detector.background.images), len(frames))
-        print(f"{size[0]}x{size[1]}: {taken:.1f} ms a frame, positions and verdicts ({1000 / taken:.0f} a second)")
-        return taken
-
     def _growth(self, small: Detector, folder: Path) -> None:
-        """With the number of things, and with the length of the clip."""
-        taken = {}
-        for count in (1, 2, 3):
-            made = film(COMMON, FRAMES // 3, 4, count)
-            detector, frames = resized(small, made), made.clip.frames
-            taken[count] = milliseconds(lambda d=detector, f=frames: d.observe(f, d.background.images), len(frames))  # type: ignore[misc]
-        print(
-            f"two and three things against one: {taken[2] / taken[1]:.2f} and {taken[3] / taken[1]:.2f} times the time"
-        )
+        """With the number of objects, and with the length of the clip."""
+        one, two, three = (observation_ms(small, COMMON, count) for count in (1, 2, 3))
+        print(f"two and three objects against one: {two / one:.2f} and {three / one:.2f} times the time")
         per_frame = []
-        for frames_ in (FRAMES, 4 * FRAMES):
-            made = film(SMALL, frames_, 4)
-            detector, video = resized(small, made), folder / f"{frames_}.mp4"
+        for frames in (FRAMES, 4 * FRAMES):
+            made, video = generate(SMALL, frames, 4), folder / f"{frames}.mp4"
             write_clip_video(video, made.clip)
-            per_frame.append(milliseconds(lambda d=detector, v=video: detect(d, v, folder, overlay=False), frames_, 1))  # type: ignore[misc]
-        print(
-            f"{4 * FRAMES} frames against {FRAMES}: {per_frame[1] / per_frame[0]:.2f} times the time per frame",
-            flush=True,
-        )
+            per_frame.append(detection_ms(resized(small, made), video, frames, 1))
+        ratio = per_frame[1] / per_frame[0]
+        print(f"{4 * FRAMES} frames against {FRAMES}: {ratio:.2f} times the time per frame", flush=True)
 
-    def _peers(self, small: Detector, folder: Path, looked: float) -> None:
-        made = film(COMMON, FRAMES, 4)
-        detector, frames = resized(small, made), made.clip.frames
-        video = folder / "film.mp4"
+    def _tools(self, small: Detector, folder: Path, observation: float) -> None:
+        made, video = generate(COMMON, FRAMES, 4), folder / "film.mp4"
+        detector, frames, count = resized(small, made), made.clip.frames, FRAMES
         write_clip_video(video, made.clip)
-        count = len(frames)
-        peers = {
-            "withinpx, positions and verdicts": looked,
-            "withinpx detect, from the video to tracks.csv": milliseconds(
-                lambda: detect(detector, video, folder, overlay=False), count
+        times = {
+            "withinpx, positions and verdicts": observation,
+            OURS: detection_ms(detector, video, count, 3),
+            "the same network, dense PyTorch, positions alone": milliseconds(
+                lambda: detect_densely(detector, frames[:2]), 2, 1
             ),
-            "the same network, dense PyTorch, positions alone": milliseconds(lambda: dense(detector, frames[:2]), 2, 1),
-            "OpenCV MOG2 and contours": milliseconds(lambda: mog2_blobs(frames, 20.0), 2 * count),  # looks twice
+            "OpenCV MOG2 and contours": milliseconds(lambda: mog2_blobs(frames, 20.0), 2 * count),  # two passes
             "trackpy locate": milliseconds(lambda: trackpy_blobs(frames[:24], 20.0), 24, 1),
-            "PyAV decoding alone": milliseconds(lambda: decode(video), count),
+            "PyAV decoding alone": milliseconds(lambda: decode_video(video), count),
         }
-        print(
-            f"\n{COMMON[0]}x{COMMON[1]}, three things of 20 px | ms a frame | frames a second | times withinpx detect"
-        )
-        whole = peers["withinpx detect, from the video to tracks.csv"]
-        for name, taken in peers.items():
-            print(f"{name} | {taken:.1f} | {1000 / taken:.0f} | {taken / whole:.2f}", flush=True)
+        columns = "ms a frame | frames a second | times withinpx detect"
+        print(f"\n{COMMON[0]}x{COMMON[1]}, three objects of 20 px | {columns}")
+        for name, taken in times.items():
+            print(f"{name} | {taken:.1f} | {1000 / taken:.0f} | {taken / times[OURS]:.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw docs/performance.png: which pixels the encoder and the decoder compute, layer by layer, in one frame.
+"""Draw docs/performance.png: the pixels that encoder and decoder compute in one frame, layer by layer.
 
 python benchmarks/performance_figure.py docs/performance.png
 """
@@ -22,27 +22,26 @@ BLUE, RED = "#1f5fa8", "#c4302b"
 
 
 def main(path: Path) -> None:
-    """Two panels: change spreads through the encoder, Gaussians through the decoder."""
+    """Two panels: foreground through the encoder, Gaussians through the decoder."""
     made = three_things(seed=2)
     images = made.clip.frames
     changed = fixed_background(to_float(images)).changed(images)[FRAME]
     boxes = joined(changed_boxes(torch.from_numpy(changed)), 2 * (ENCODER // 2))
-    encoded = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
+    foreground = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
     side = 2 * SUPPORT
-    drawn = [(x - SUPPORT, y - SUPPORT, side, side) for x, y in made.truth[FRAME]]
-    titles = ("encoder: what changed, and its halo", "decoder: a Gaussian, and what it is drawn to")
+    gaussians = [(x - SUPPORT, y - SUPPORT, side, side) for x, y in made.truth[FRAME]]
     figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
-    for axis, title, starts, field, colour in (
-        (axes[0], titles[0], encoded, ENCODER, BLUE),
-        (axes[1], titles[1], drawn, DECODER, RED),
+    for axis, title, inputs, field, colour in (
+        (axes[0], "encoder: the foreground, and its halo", foreground, ENCODER, BLUE),
+        (axes[1], "decoder: a Gaussian, and what it renders", gaussians, DECODER, RED),
     ):
         axis.imshow(images[FRAME], extent=(0, made.clip.width, made.clip.height, 0), alpha=0.85)
         reaches = np.cumsum([0, *(size // 2 for size in filters_for(field))])
         for reach in reaches:
-            for left, top, width, height in starts:
+            for left, top, width, height in inputs:
                 corner, sides = (left - reach, top - reach), (width + 2 * reach, height + 2 * reach)
                 axis.add_patch(Rectangle(corner, *sides, fill=False, edgecolor=colour, linewidth=1.1))
-        area = sum((width + 2 * reaches[-1]) * (height + 2 * reaches[-1]) for _, _, width, height in starts)
+        area = sum((width + 2 * reaches[-1]) * (height + 2 * reaches[-1]) for _, _, width, height in inputs)
         share = area / (made.clip.width * made.clip.height)
         axis.set_title(f"{title}\nlast layer: {share:.0%} of the frame", fontsize=9)
         axis.set(xticks=[], yticks=[], xlim=(0, made.clip.width), ylim=(made.clip.height, 0))

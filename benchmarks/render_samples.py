@@ -1,4 +1,4 @@
-"""Sixteen samples a pixel and a denoiser against 512, on the same pictures; and one thread against two.
+"""Sixteen samples per pixel with a denoiser compared with 512, on the same scenes; and one thread with two.
 
 Needs Blender: ``pip install 'withinpx[clevr]'``, then ``python benchmarks/render_samples.py``.
 """
@@ -15,31 +15,31 @@ from withinpx.data.solids import Pose
 from withinpx.errors import InputError
 
 MANY = 512
-PICTURES = 1  # of each dataset
+IMAGES = 1  # of each dataset
 
 
-def rendered(
+def render(
     dataset: ClevrSet, poses: Sequence[Sequence[Pose]], samples: int, threads: int
 ) -> tuple[list[Pixels], float]:
-    """The pictures, and the seconds for each."""
+    """The images, and the seconds per image."""
     stage = BlenderStage(dataset.camera, dataset.solids, dataset.radius, samples, threads)
     started = time.perf_counter()
-    pictures = [stage.render(each).picture for each in poses]
-    return pictures, (time.perf_counter() - started) / len(poses)
+    images = [stage.render(scene).picture for scene in poses]
+    return images, (time.perf_counter() - started) / len(poses)
 
 
 def main() -> None:
-    """Print a line for each dataset."""
     for dataset in DATASETS.values():
-        poses = [dataset.scene("train", number).poses for number in range(PICTURES)]
-        few, few_s = rendered(dataset, poses, SAMPLES, 2)
-        alone, _ = rendered(dataset, poses[::-1], SAMPLES, 1)
-        many, many_s = rendered(dataset, poses, MANY, 2)
-        off = np.abs(np.subtract(few, many, dtype=int))
+        poses = [dataset.scene("train", number).poses for number in range(IMAGES)]
+        few, few_s = render(dataset, poses, SAMPLES, 2)
+        one_thread, _ = render(dataset, poses[::-1], SAMPLES, 1)
+        many, many_s = render(dataset, poses, MANY, 2)
+        difference = np.abs(np.subtract(few, many, dtype=int))
         print(
-            f"{dataset.name}: {SAMPLES} samples {few_s:.2f} s a picture, {MANY} samples {many_s:.1f} s; they differ by "
-            f"{off.mean():.2f}/255 on average, 99 % of the values by at most {np.percentile(off, 99):.0f}/255. "
-            f"One thread, other order: {'the same pixels' if np.array_equal(few, alone[::-1]) else 'OTHER PIXELS'}.",
+            f"{dataset.name}: {SAMPLES} samples {few_s:.2f} s an image, {MANY} samples {many_s:.1f} s; they differ by "
+            f"{difference.mean():.2f}/255 on average, 99 % of the values by at most "
+            f"{np.percentile(difference, 99):.0f}/255. One thread, other order: "
+            f"{'the same pixels' if np.array_equal(few, one_thread[::-1]) else 'OTHER PIXELS'}.",
             flush=True,
         )
 

@@ -1,9 +1,9 @@
-"""How long the studio takes to draw a dragged object: the whole answer, PNG included, and a dense decoder beside it.
+"""Time to render a dragged object in the studio, PNG included, beside a dense decoder.
 
     pip install "withinpx[studio]"
     python benchmarks/studio_drawing.py
 
-The shipped demo's network is made a detector of larger pictures: it is exactly equivariant, so the same weights do.
+The demo's network serves for larger frames too: it is exactly equivariant.
 """
 
 from dataclasses import replace
@@ -25,37 +25,37 @@ SIZES = ((320, 240), (640, 480), (1920, 1080))
 
 
 def resized(detector: Detector, width: int, height: int) -> Detector:
-    """The same weights for pictures of another size, over a grey ground."""
+    """The same weights for frames of another size, with a grey background."""
     model = new_network(replace(detector.model.config, width=width, height=height), 0)
     weights = {name: value for name, value in detector.model.state_dict().items() if name != "background.still"}
     model.load_state_dict(weights, strict=False)
-    ground = np.random.default_rng(0).uniform(0.4, 0.6, (1, height, width, 3)).astype(np.float32)
-    backdrop = BackgroundModel(ground, np.zeros((height, width), np.float32))
-    return replace(detector, model=model.eval(), background=backdrop, recording=(width, height))
+    image = np.random.default_rng(0).uniform(0.4, 0.6, (1, height, width, 3)).astype(np.float32)
+    background = BackgroundModel(image, np.zeros((height, width), np.float32))
+    return replace(detector, model=model.eval(), background=background, recording=(width, height))
 
 
 @torch.no_grad()
-def dense(detector: Detector) -> None:
-    """The decoder over the whole picture."""
+def decode_densely(detector: Detector) -> None:
     config = detector.model.config
     middle = torch.tensor([config.width / 2, config.height / 2])
     detector.model.decode(middle.expand(1, config.objects, 2))
 
 
 def main(times: int = 30) -> None:
-    """Print the milliseconds of one drawing."""
+    """Print the milliseconds per rendering."""
     known, _ = load_clip_detector(DEMO / OUT)
-    print(f"{len(known.certificate.objects)} objects; dense on {torch.get_num_threads()} threads, ours on one")
+    objects = len(known.certificate.objects)
+    print(f"{objects} objects; dense on {torch.get_num_threads()} threads, ours on one")
     for width, height in SIZES:
         detector = resized(known, width, height)
-        at_once = median_seconds(partial(dense, detector), max(3, times // 10))
+        dense = median_seconds(partial(decode_densely, detector), max(3, times // 10))
         drawer = Drawer()
         folder = DEMO / OUT / f"{width}"
-        drawer._loaded[folder] = detector  # it never was on the disk
-        places = [(width / 2 + 20 * each, height / 2) for each in range(len(known.certificate.objects))]
-        ours = median_seconds(partial(drawer.draw, folder, places), times)
+        drawer._loaded[folder] = detector  # it was never written to the disk
+        positions = [(width / 2 + 20 * index, height / 2) for index in range(objects)]
+        ours = median_seconds(partial(drawer.draw, folder, positions), times)
         drawer.close()
-        print(f"{width}x{height}: {1000 * ours:.0f} ms, dense {1000 * at_once:.0f} ms ({at_once / ours:.1f} times)")
+        print(f"{width}x{height}: {1000 * ours:.0f} ms, dense {1000 * dense:.0f} ms ({dense / ours:.1f} times)")
 
 
 if __name__ == "__main__":

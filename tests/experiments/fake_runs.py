@@ -1,16 +1,17 @@
-"""Jobs that stand for trainings, importable by any process."""
+"""Jobs in place of trainings, importable by any process."""
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from withinpx.errors import InputError
-from withinpx.experiments.fig4 import Setting
+from withinpx.experiments.fig4 import Mode, Setting
+from withinpx.jobs.job import Row
 
 
-def train(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) -> list[dict[str, Any]]:
-    """Rows as a training would answer: half of the bound as error; seed 2 is always discarded."""
+def train(setting: Setting, seeds: Sequence[int], epochs: int, device: str, mode: Mode = "until learned") -> list[Row]:
+    """Rows of figure 4 with half of the bound as error; seed 2 is always discarded."""
     return [
         {
             **setting.columns(seed),
@@ -28,13 +29,12 @@ def train(setting: Setting, seeds: tuple[int, ...], epochs: int, device: str) ->
     ]
 
 
-def rows(name: str, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
-    """A row for each seed."""
+def rows(name: str, seeds: tuple[int, ...]) -> list[Row]:
     return [{"name": name, "seed": seed} for seed in seeds]
 
 
-def rows_after(name: str, seeds: tuple[int, ...], began: Path, go: Path) -> list[dict[str, Any]]:
-    """The same once ``go`` is there; leaves a file that tells where it began. On a Ray cluster only."""
+def rows_after(name: str, seeds: tuple[int, ...], began: Path, go: Path) -> list[Row]:
+    """Rows once ``go`` exists; leaves a file that names the node and process it ran on. On a Ray cluster only."""
     import ray  # noqa: PLC0415
 
     (began / f"{name}-{ray.get_runtime_context().get_node_id()}-{os.getpid()}").touch()
@@ -44,13 +44,12 @@ def rows_after(name: str, seeds: tuple[int, ...], began: Path, go: Path) -> list
     return rows(name, seeds)
 
 
-def refused(sentence: str) -> list[dict[str, Any]]:
-    """A mistake of the user's."""
-    raise InputError(sentence)
+def refused(message: str) -> list[Row]:
+    raise InputError(message)
 
 
-def dies_at_first(name: str, log: Path) -> list[dict[str, Any]]:
-    """Takes its whole process with it, the first time."""
+def dies_at_first(name: str, log: Path) -> list[Row]:
+    """Kills its process, the first time."""
     mark = log / name
     if not mark.exists():
         mark.touch()
@@ -58,6 +57,5 @@ def dies_at_first(name: str, log: Path) -> list[dict[str, Any]]:
     return rows(name, (0,))
 
 
-def always_dies() -> list[dict[str, Any]]:
-    """Takes its whole process with it, every time."""
+def always_dies() -> list[Row]:
     os._exit(1)

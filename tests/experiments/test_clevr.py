@@ -1,9 +1,9 @@
-"""The experiments on rendered scenes: what is run, what counts as learned, and what the table and the figures say."""
+"""The experiments on rendered scenes: what is trained, what counts as learned, the table and the figures."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,26 +12,34 @@ from PIL import Image
 from withinpx.cli import main
 from withinpx.data.clevr_folder import read_split
 from withinpx.errors import BrokenTrainingError, InputError
-from withinpx.experiments import clevr_runs
+from withinpx.experiments import clevr_training
 from withinpx.experiments.clevr import (
-    ASKED,
     COLUMNS,
-    EXPERIMENTS,
     OBJECTS,
+    PANELS,
     RecipeName,
+    RenderedExperiment,
     Setting,
-    errors_in,
-    jobs,
-    run_columns,
+    add_baselines,
+    is_inside,
 )
-from withinpx.experiments.clevr_runs import Seen, is_learned, largest_errors, measured, train_and_measure
-from withinpx.experiments.clevr_sweep import Asked, add_baselines, open_table, sweep
-from withinpx.experiments.clevr_table import PAPERS, table_1
+from withinpx.experiments.clevr_training import (
+    Detections,
+    is_learned,
+    largest_errors,
+    measure,
+    papers_recipe,
+    train_and_measure,
+)
+from withinpx.experiments.sweep import run_experiment
+from withinpx.experiments.table import RunTable
+from withinpx.experiments.table1 import PAPERS, table_1
+from withinpx.jobs.job import Row
 from withinpx.jobs.local import LocalEngine
-from withinpx.theory.bound import SizeRange
 from withinpx.training.recipe import CLIP
 
 SAMPLE = Path(__file__).parents[1] / "data" / "clevr_sample"
+RESULTS = Path(__file__).parents[2] / "results" / "clevr"
 ISSUE_COLUMNS = (
     "experiment,dataset,method,recipe,encoder_rf,decoder_rf,sigma,seed,object,size_min,size_max,learned,"
     "position_error,calibrated_error,bound_2sigma"
@@ -39,14 +47,14 @@ ISSUE_COLUMNS = (
 trained: list[tuple[str, int]] = []
 
 
-def train(data: str, setting: Setting, recipe: RecipeName, seed: int, device: str) -> list[dict[str, Any]]:
-    """Made-up rows: the first object is near, the second on the bound, the third not learned."""
+def train(data: Path, setting: Setting, recipe: RecipeName, seed: int, device: str) -> list[Row]:
+    """Made-up rows: the first object's error is small, the second's is the bound, the third is not learned."""
     trained.append((setting.name, seed))
     size = setting.sizes.smallest + 2.0
-    bound = setting.bound(sizes=SizeRange(size, size) if setting.experiment == "fig5c" else None)
+    bound = setting.bound_for_object(size)
     return [
         {
-            **run_columns(setting, recipe, seed),
+            **setting.columns(recipe, seed),
             "object": name,
             "size_min": setting.sizes.smallest,
             "size_max": setting.sizes.largest,
@@ -73,71 +81,72 @@ def forget() -> None:
 def data(tmp_path: Path) -> Path:
     """Folders with the datasets' names."""
     folder = tmp_path / "data"
-    for experiment in EXPERIMENTS.values():
-        for setting in experiment.settings:
+    for panel in PANELS.values():
+        for setting in panel.settings:
             (folder / setting.dataset).mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def asked(data: Path, what: str, seeds: int = 1) -> Asked:
-    return Asked(data, ASKED[what], "ours", seeds, "cpu")
+def fill(folder: Path, data: Path, figure: str, seeds: int = 1) -> RunTable:
+    experiment = RenderedExperiment(figure, data, "ours", seeds, "cpu", train)
+    return run_experiment(folder, experiment, LocalEngine(), f"withinpx reproduce {figure}")
 
 
 def test_the_appendix_s_settings() -> None:
-    at = {name: experiment.fixed for name, experiment in EXPERIMENTS.items()}
-    assert (at["fig5a"].encoder_rf, at["fig5a"].decoder_rf, at["fig5a"].sigma) == (9, 25, 0.8)
-    assert (at["fig5d"].encoder_rf, at["fig5d"].decoder_rf) == (5, 13)
-    assert at["fig9b"].dataset == "shapes-09-19"
-    assert len(EXPERIMENTS["fig5c"].settings) == 6
-    rates = {name: (each.learning_rate, each.batch_size) for name, each in EXPERIMENTS.items()}
+    fixed = {name: panel.fixed for name, panel in PANELS.items()}
+    assert (fixed["fig5a"].encoder_rf, fixed["fig5a"].decoder_rf, fixed["fig5a"].sigma) == (9, 25, 0.8)
+    assert (fixed["fig5d"].encoder_rf, fixed["fig5d"].decoder_rf) == (5, 13)
+    assert fixed["fig9b"].dataset == "shapes-09-19"
+    assert len(PANELS["fig5c"].settings) == 6
+    rates = {name: (papers_recipe(name).learning_rate, papers_recipe(name).batch_size) for name in PANELS}
     assert rates["fig5c"] == (1e-3, 150)
     assert rates["fig5a"] == rates["fig5b"] == rates["fig5d"] == (1e-2, 128)
 
 
-def test_a_sweep_goes_on_where_it_was_and_its_table_has_the_columns_asked_for(data: Path, tmp_path: Path) -> None:
+def test_a_sweep_is_resumed_and_its_table_has_the_specified_columns(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    sweep(out, asked(data, "fig5c"), train, LocalEngine(), "withinpx reproduce fig5c")
+    fill(out, data, "fig5c")
     assert len(trained) == 6
-    sweep(out, asked(data, "fig5c", seeds=2), train, LocalEngine(), "withinpx reproduce fig5c")
+    fill(out, data, "fig5c", seeds=2)
     assert len(trained) == len(set(trained)) == 12
-    table = open_table(out)
+    table = RenderedExperiment.open_table(out)
     assert len(table.rows) == 12 * OBJECTS
     assert ",".join(table.columns).startswith(ISSUE_COLUMNS)
-    assert ",".join(COLUMNS) == ISSUE_COLUMNS
-    assert not jobs(table, ASKED["fig5c"], "ours", 2, train=train, data="", device="cpu")
+    assert ",".join(COLUMNS).startswith(ISSUE_COLUMNS)
+    assert not RenderedExperiment("fig5c", data, "ours", 2, train=train).jobs(table)
 
 
-def test_a_dataset_that_is_not_there_has_its_sentence(tmp_path: Path) -> None:
+def test_a_missing_dataset_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no dataset spheres-06-10: render it with"):
-        sweep(tmp_path / "out", asked(tmp_path, "fig5a"), train, LocalEngine(), "")
+        fill(tmp_path / "out", tmp_path, "fig5a")
 
 
-def test_an_object_is_learned_if_one_heatmap_alone_follows_it() -> None:
+def test_an_object_is_learned_if_exactly_one_heatmap_follows_it() -> None:
     truth = np.random.default_rng(0).uniform(0, 128, (50, 2, 2))
     found = np.stack([truth[:, 0] + 3, truth[:, 0] - 2, np.full((50, 2), 5.0)], axis=1)
     errors = largest_errors(found, truth)
     assert errors.shape == (3, 2)
     assert errors[0, 0] == pytest.approx(3)
     assert not is_learned(errors[:, 0])  # two follow the first
-    assert not is_learned(errors[:, 1])  # nobody follows the second
+    assert not is_learned(errors[:, 1])  # none follows the second
     assert is_learned(errors[1:, 0])
 
 
-def test_errors_are_the_largest_over_the_test_pictures_along_either_axis() -> None:
+def test_errors_are_the_largest_over_the_test_images_along_either_axis() -> None:
     rng = np.random.default_rng(1)
     test = replace(read_split(SAMPLE, "test"), boxes=rng.uniform(10, 118, (40, 3, 4)))
-    raw = test.positions.copy()
-    raw[2, 1, 0] += 4.0
-    raw[:, 2] += 0.5
-    seen = Seen(raw, test.positions, np.ones(raw.shape[:2], dtype=bool), 0.99)
-    setting = EXPERIMENTS["fig9b"].settings[0]
-    first, second, third = measured(seen, test, setting)
+    z = test.positions.copy()
+    z[2, 1, 0] += 4.0
+    z[:, 2] += 0.5
+    found = Detections(z, test.positions, np.ones(z.shape[:2], dtype=bool), 0.99)
+    setting = PANELS["fig9b"].settings[0]
+    first, second, third = measure(found, test, setting)
     assert (first["position_error"], second["position_error"], third["position_error"]) == (0.0, 4.0, 0.5)
     assert first["calibrated_error"] == 0
     assert second["size"] == pytest.approx(test.boxes[2, 1, 2:].max(), abs=1e-3)
     assert all(row["learned"] for row in (first, second, third))
-    restless = Seen(raw, test.positions, seen.present, 0.99, before=raw + np.array([0.0, 6.0]))
-    assert not any(row["learned"] for row in measured(restless, test, setting))
+    unstable = replace(found, earlier_z=z + np.array([0.0, 6.0]))
+    assert not any(row["learned"] for row in measure(unstable, test, setting))
 
 
 def test_a_training_that_breaks_has_learned_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,76 +155,70 @@ def test_a_training_that_breaks_has_learned_nothing(tmp_path: Path, monkeypatch:
     def breaks(*_: object) -> None:
         raise BrokenTrainingError("Training broke.")
 
-    monkeypatch.setattr(clevr_runs, "fit", breaks)
-    first, *others = EXPERIMENTS["fig9b"].settings
-    table = open_table(tmp_path)
-    table.add_all(train_and_measure(str(tmp_path), first, "paper", 0, "cpu"))
-    assert not any(each.learned or each.inside for each in errors_in(open_table(tmp_path)))
-    left = jobs(table, ["fig9b"], "paper", 1, train=train, data="", device="cpu")
-    assert len(left) == len(others), "it is not tried again"
+    monkeypatch.setattr(clevr_training, "fit", breaks)
+    first, *others = PANELS["fig9b"].settings
+    table = RenderedExperiment.open_table(tmp_path)
+    table.add_all(train_and_measure(tmp_path, first, "paper", 0, "cpu"))
+    assert not any(run["learned"] or is_inside(run) for run in RenderedExperiment.open_table(tmp_path).runs())
+    left = RenderedExperiment("fig9b", tmp_path, "paper", 1, train=train).jobs(table)
+    assert len(left) == len(others), "it is not repeated"
 
 
 @pytest.mark.parametrize("recipe", ["paper", "ours"])
-def test_both_recipes_run_on_rendered_pictures(
+def test_both_recipes_train_on_rendered_images(
     recipe: RecipeName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(SAMPLE, tmp_path / "shapes-09-19")
-    monkeypatch.setattr(clevr_runs, "STEPS", 2)
-    monkeypatch.setattr(clevr_runs, "REST", 1)
+    monkeypatch.setattr(clevr_training, "STEPS", 2)
+    monkeypatch.setattr(clevr_training, "STABLE_STEPS", 1)
     monkeypatch.setattr("withinpx.tracking.attempt.STEPS_OF_A_SET", 2)
     monkeypatch.setattr("withinpx.tracking.attempt.CLIP", replace(CLIP, warm_start_steps=2))
-    setting = Setting("fig9b", "shapes-09-19", 3, 7, 0.8)
-    rows = train_and_measure(str(tmp_path), setting, recipe, 0, "cpu")
+    rows = train_and_measure(tmp_path, Setting("fig9b", "shapes-09-19", 3, 7, 0.8), recipe, 0, "cpu")
     assert [row["object"] for row in rows] == ["red metal sphere", "blue rubber cylinder", "green rubber cube"]
     assert all(np.isfinite(row["position_error"]) and row["bound_2sigma"] > 0 for row in rows)
 
 
-def test_table_1_counts_what_was_learned_by_size(data: Path, tmp_path: Path) -> None:
-    table = sweep(tmp_path / "out", asked(data, "fig5c"), train, LocalEngine(), "")
-    (line,) = table_1(errors_in(table))
-    everything, *bins = line.shares
-    assert (everything.inside, everything.of) == (12, 12)  # two objects of six datasets; the third is not learned
-    assert [share.of for share in bins] == [2, 4, 2, 4, 0, 0]  # sizes 8, 11, 13, 15, 17, 19
-    assert bins[-1].percent is None
+def test_table_1_counts_learned_objects_by_size(data: Path, tmp_path: Path) -> None:
+    (line,) = table_1(fill(tmp_path / "out", data, "fig5c"))
+    assert (line.inside[0], line.of[0]) == (12, 12)  # two objects of six datasets; the third is not learned
+    assert line.of[1:] == (2, 4, 2, 4, 0, 0)  # sizes 8, 11, 13, 15, 17, 19
+    assert line.percents[-1] is None
 
 
-def test_other_detectors_come_from_their_errors(data: Path, tmp_path: Path) -> None:
+def test_errors_of_other_detectors_are_added_once(data: Path, tmp_path: Path) -> None:
     out, found = tmp_path / "out", tmp_path / "found" / "mobilesam" / "spheres-13-19"
     found.mkdir(parents=True)
     (found / "errors.csv").write_text(
         "set,object,images,images_used,error_px,kept,image,size_px,near_error_px\n"
         "0,0,50,50,0.8,1,3,15.0,0.8\n0,1,50,48,40.5,0,3,15.0,0.8\n0,2,50,0,,0,,,\n"
     )
-    sweep(out, asked(data, "fig5c"), train, LocalEngine(), "")
+    fill(out, data, "fig5c")
     assert add_baselines(out, tmp_path / "found") == 3
     assert add_baselines(out, tmp_path / "found") == 0
-    lines = {line.name: line for line in table_1(errors_in(open_table(out)))}
-    assert lines["MobileSAM"].shares[0].of == 1  # above 35 px, or never found, is discarded
+    lines = {line.name: line for line in table_1(RenderedExperiment.open_table(out))}
+    assert lines["MobileSAM"].of[0] == 1  # an error above 35 px, or an object never found, is discarded
     with pytest.raises(InputError, match="has no METHOD/DATASET"):
         add_baselines(out, tmp_path / "data")
 
 
-@pytest.mark.parametrize("what", ["fig5", "fig5a", "fig5c", "fig6", "fig9", "table1"])
+@pytest.mark.parametrize("figure", ["fig5", "fig5a", "fig5c", "fig6", "fig9", "table1"])
 def test_everything_is_drawn_again_from_the_table(
-    what: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    figure: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
-    sweep(runs, asked(data, what), train, LocalEngine(), "")
-    main(["reproduce", what, "--from", str(runs), "--out", str(out)])
-    said = capsys.readouterr().out
-    assert "objects learned" in said
-    if what == "table1":
+    fill(runs, data, figure)
+    main(["reproduce", figure, "--from", str(runs), "--out", str(out)])
+    assert "objects learned" in capsys.readouterr().out
+    if figure == "table1":
         page = (out / "table1.md").read_text()
         assert "| withinpx, our recipe | 100.0 (12 of 12) |" in page
         assert f"| *the paper's SAM* (not available here) | *{PAPERS['SAM'][0]}* |" in page
     else:
-        with Image.open(out / f"{what}.png") as picture:
-            assert min(picture.size) > 500
+        with Image.open(out / f"{figure}.png") as image:
+            assert min(image.size) > 500
 
 
-def test_no_data_and_no_runs_have_their_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for options, words in (([], "On which pictures?"), (["--from", str(tmp_path)], "has no runs to draw")):
-        with pytest.raises(SystemExit) as stop:
-            main(["reproduce", "fig5", "--out", str(tmp_path / "out"), *options])
-        assert stop.value.code == 2
-        assert words in capsys.readouterr().err
+def test_the_committed_table_1_follows_from_the_committed_runs() -> None:
+    lines = table_1(RenderedExperiment.open_table(RESULTS))
+    committed = json.loads((RESULTS / "table1.json").read_text())["methods"]
+    assert [{"method": line.name, "inside": [*line.inside], "of": [*line.of]} for line in lines] == committed

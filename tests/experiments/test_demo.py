@@ -1,4 +1,4 @@
-"""What the demo says of its tracks, from tracks made by hand: the truth, and the truth spoiled."""
+"""The demo's summary, of made-up tracks: the truth, and the truth with errors."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.scenes import demo_clip_path, demo_scene
 from withinpx.errors import InputError
-from withinpx.experiments.demo import run_demo, sentence
+from withinpx.experiments.demo import run_demo, summary
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.tracking.track import Tracked
 from withinpx.tracking.tracks import Tracks
@@ -23,7 +23,7 @@ def truth() -> NDArray[np.float64]:
 
 
 def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: bool = True) -> Tracks:
-    """Tracks that claim these positions; z is 1 px to the right of them."""
+    """Tracks with these positions; z is 1 px to the right of them."""
     flat = positions.shape[:2]
     return Tracks(
         frames=np.arange(len(positions)),
@@ -40,47 +40,47 @@ def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: boo
     )
 
 
-def said_of(tracks: Tracks) -> str:
-    no_detector: Any = None  # the sentence is about the tracks alone
-    return sentence(Tracked(no_detector, tracks, Path()))
+def summary_of(tracks: Tracks) -> str:
+    no_detector: Any = None  # the summary is about the tracks alone
+    return summary(Tracked(no_detector, tracks, Path()))
 
 
-def test_the_truth_beside_the_clip_is_the_scene_s(truth: NDArray[np.float64]) -> None:
+def test_the_shipped_truth_is_the_scene_s(truth: NDArray[np.float64]) -> None:
     assert truth.shape == (FRAMES, 3, 2)
     known = np.isfinite(truth).all(axis=-1)
     assert known.mean() > 0.9
     assert np.abs(truth - demo_scene().truth)[known].max() < 1e-3
 
 
-def test_a_truth_may_count_from_the_centre_of_the_first_pixel(tmp_path: Path) -> None:
+def test_the_origin_of_a_truth_may_be_the_centre_of_the_first_pixel(tmp_path: Path) -> None:
     path = tmp_path / "truth.csv"
     path.write_text("frame,object,x,y,w,h,full\n0,ball,3,4,9,9,1\n1,ball,5,4,9,9,0\n7,ball,5,4,9,9,1\n")
     found = read_truth(path, 2, offset=0.5)
     assert found[0].tolist() == [[3.5, 4.5]]
-    assert np.isnan(found[1]).all()  # cut off: its centre is not known
+    assert np.isnan(found[1]).all()  # cut off: its centre is unknown
 
 
 def test_perfect_tracks_in_any_order_are_found_without_error(truth: NDArray[np.float64]) -> None:
-    against = compare(tracks_at(truth[:, [2, 0, 1]]), truth)
-    assert (against.found, against.outside) == (3, 0)
-    assert against.median == against.largest == 0
-    assert against.largest_raw == pytest.approx(1)
+    result = compare(tracks_at(truth[:, [2, 0, 1]]), truth)
+    assert (result.found, result.outside) == (3, 0)
+    assert result.median == result.largest == 0
+    assert result.largest_raw == pytest.approx(1)
 
 
 def test_certified_positions_outside_their_bound_are_counted(truth: NDArray[np.float64]) -> None:
-    spoiled = truth.copy()
-    spoiled[4:9, 1, 0] += 7  # px
-    against = compare(tracks_at(spoiled), truth)
-    assert (against.found, against.outside) == (3, 5)
-    assert against.largest == pytest.approx(7)
-    assert against.median == 0
-    refused = tracks_at(spoiled)
+    wrong = truth.copy()
+    wrong[4:9, 1, 0] += 7  # px
+    result = compare(tracks_at(wrong), truth)
+    assert (result.found, result.outside) == (3, 5)
+    assert result.largest == pytest.approx(7)
+    assert result.median == 0
+    refused = tracks_at(wrong)
     refused.certified[4:9, 1] = False
     assert compare(refused, truth).outside == 0
-    assert compare(tracks_at(spoiled, bound=8.5), truth).outside == 0
+    assert compare(tracks_at(wrong, bound=8.5), truth).outside == 0
 
 
-def test_a_track_that_follows_nothing_has_found_nothing(truth: NDArray[np.float64]) -> None:
+def test_a_track_far_from_every_object_finds_none(truth: NDArray[np.float64]) -> None:
     lost = truth.copy()
     lost[:, 2] = (5, 5)
     assert compare(tracks_at(lost), truth).found == 2
@@ -89,30 +89,28 @@ def test_a_track_that_follows_nothing_has_found_nothing(truth: NDArray[np.float6
     assert compare(tracks_at(absent), truth).found == 2
 
 
-def test_it_says_how_many_were_found_how_far_off_they_can_be_and_how_far_off_they_were(
-    truth: NDArray[np.float64],
-) -> None:
-    off = truth + np.array([0.3, 0.4])
-    assert said_of(tracks_at(off, bound=5.25)) == (
-        f"Found 3 of 3 things; {np.isfinite(truth).all(axis=-1).mean():.0%} of their positions are certified. z can be "
-        "at most 5.2 px off, for certain; against the clip's truth it was at most 1.3 px off, and the calibrated "
-        "position 0.50 px (median), 0.50 px (largest)."
+def test_the_summary_has_the_objects_found_the_bound_and_the_errors(truth: NDArray[np.float64]) -> None:
+    share = np.isfinite(truth).all(axis=-1).mean()
+    assert summary_of(tracks_at(truth + np.array([0.3, 0.4]), bound=5.25)) == (
+        f"Found 3 of 3 objects; {share:.0%} of their positions are certified. The largest bound on the error of z is "
+        "5.2 px. Compared with the truth, the largest error of z is 1.3 px; that of the calibrated position 0.50 px, "
+        "its median 0.50 px."
     )
 
 
-def test_it_does_not_boast_where_nothing_is_certified(truth: NDArray[np.float64]) -> None:
-    said = said_of(tracks_at(truth, certified=False))
-    assert said == "Found 3 of 3 things, but nothing could be certified: see the certificate."
+def test_no_bound_is_printed_where_nothing_is_certified(truth: NDArray[np.float64]) -> None:
+    text = summary_of(tracks_at(truth, certified=False))
+    assert text == "Found 3 of 3 objects, but no position could be certified: see the certificate."
 
 
-def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_demo_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="exists and is no demo"):
+    with pytest.raises(InputError, match="exists and is not a demo"):
         run_demo(tmp_path, print)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_fewer_frames_of_truth_are_read_if_fewer_were_tracked(truth: NDArray[np.float64]) -> None:
+def test_the_truth_is_cut_to_the_frames_that_were_tracked(truth: NDArray[np.float64]) -> None:
     fewer = read_truth(demo_clip_path().with_name("demo_truth.csv"), 20)
     np.testing.assert_array_equal(fewer, truth[:20])
     assert compare(tracks_at(fewer), fewer).found == 3

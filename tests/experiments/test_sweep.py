@@ -1,4 +1,4 @@
-"""Sweeps: one row per run on disk, nothing twice, nothing lost, and a sentence where something is wrong."""
+"""Sweeps: one row per run on disk, none repeated, none lost, and an error message where something is wrong."""
 
 import io
 import subprocess
@@ -25,41 +25,41 @@ JOBS = [Job(name, rows, (name, (0, 1)), runs=2) for name in ("b", "a", "c")]
 
 
 def table_in(folder: Path) -> RunTable:
-    return RunTable(folder / "runs.csv", KEY, KEY)
+    return RunTable(folder / "runs.csv", KEY, dict.fromkeys(KEY, str))
 
 
 def names_in(folder: Path) -> list[tuple[str, str]]:
     return [(row["name"], row["seed"]) for row in table_in(folder).rows]
 
 
-def test_every_run_has_one_row_in_the_order_of_the_keys(tmp_path: Path) -> None:
+def test_every_run_has_one_row_sorted_by_key(tmp_path: Path) -> None:
     run_sweep(JOBS, table_in(tmp_path), LocalEngine())
     assert names_in(tmp_path) == [(name, seed) for name in "abc" for seed in "01"]
 
 
-def test_what_was_finished_is_kept_when_a_job_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such thing"):
-        run_sweep([*JOBS[:2], Job("x", refused, ("no such thing",)), JOBS[2]], table_in(tmp_path), LocalEngine())
+def test_finished_jobs_are_kept_when_a_job_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such object"):
+        run_sweep([*JOBS[:2], Job("x", refused, ("no such object",)), JOBS[2]], table_in(tmp_path), LocalEngine())
     assert names_in(tmp_path) == [(name, seed) for name in "ab" for seed in "01"]
 
 
-def test_several_workers_do_every_job_once_and_keep_what_was_finished_when_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such thing"):
-        run_sweep([Job("x", refused, ("no such thing",)), *JOBS], table_in(tmp_path), LocalEngine(workers=2))
+def test_several_workers_do_every_job_once_and_keep_finished_ones_when_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such object"):
+        run_sweep([Job("x", refused, ("no such object",)), *JOBS], table_in(tmp_path), LocalEngine(workers=2))
     assert names_in(tmp_path) == [(name, seed) for name in "abc" for seed in "01"]
     with pytest.raises(InputError, match="give one at least"):
         LocalEngine(workers=0)
 
 
-def test_a_run_that_comes_twice_keeps_its_first_row(tmp_path: Path) -> None:
+def test_a_repeated_run_keeps_its_first_row(tmp_path: Path) -> None:
     table = RunTable(tmp_path / "runs.csv", KEY)
-    table.add({"name": "a", "seed": 0, "error": 1.5})
+    table.add_all([{"name": "a", "seed": 0, "error": 1.5}])
     table.add_all([{"name": "a", "seed": 0, "error": 2.5}, {"name": "a", "seed": 1, "error": 3.5}])
     assert [row["error"] for row in RunTable(tmp_path / "runs.csv", KEY).rows] == ["1.5", "3.5"]
 
 
-def test_rows_of_a_job_come_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full leaves the table as it was, on disk and in memory."""
+def test_the_rows_of_a_job_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk leaves the table unchanged, on disk and in memory."""
     table = table_in(tmp_path)
     table.add_all(rows("a", (0, 1)))
     before = (tmp_path / "runs.csv").read_bytes()
@@ -74,8 +74,8 @@ def test_rows_of_a_job_come_all_or_none(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(table.rows) == 2
 
 
-def test_a_sweep_killed_at_any_moment_leaves_a_whole_table(tmp_path: Path) -> None:
-    """The process kills itself in the third write, between the bytes and the renaming."""
+def test_a_sweep_killed_during_a_write_leaves_a_whole_table(tmp_path: Path) -> None:
+    """The process kills itself in the third write, before the file is renamed."""
     script = f"""
 import os, signal
 from pathlib import Path
@@ -112,7 +112,7 @@ run_sweep(JOBS, table_in(Path({str(tmp_path)!r})), LocalEngine())
         (b"name,seed\na,0\na,0\n", "has the run a 0 twice"),
     ],
 )
-def test_a_table_that_is_none_gets_a_sentence(tmp_path: Path, content: bytes, words: str | None) -> None:
+def test_a_damaged_table_is_refused_and_kept(tmp_path: Path, content: bytes, words: str | None) -> None:
     (tmp_path / "runs.csv").write_bytes(content)
     if words is None:
         assert len(table_in(tmp_path).rows) == 1
@@ -135,7 +135,7 @@ def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_the_time_left_comes_from_finished_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_is_estimated_from_finished_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0.0, 100.0, 130.0, 1000.0))
     monkeypatch.setattr("withinpx.jobs.progress.time.monotonic", lambda: next(clock))
     tally = Tally(JOBS)
@@ -145,13 +145,13 @@ def test_the_time_left_comes_from_finished_work(monkeypatch: pytest.MonkeyPatch)
     assert tally.left == "0:00:00"
 
 
-def test_lines_and_bar_say_how_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_and_bar_show_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with JobLines(lambda: "5 accepted") as lines:
         lines.begin(JOBS)
         lines.finished(JOBS[0])
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == "withinpx: b: 1/3 jobs, 2/6 runs, 5 accepted, 0:00:00 left\n"
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "withinpx: b: 1/3 jobs, 2/6 runs, 5 accepted, 0:00:00 left\n"
     shown = io.StringIO()
     with JobBar(lambda: "5 accepted", console=Console(file=shown, width=120, force_terminal=True)) as bar:
         bar.begin(JOBS)
@@ -159,7 +159,7 @@ def test_lines_and_bar_say_how_it_goes(capsys: pytest.CaptureFixture[str]) -> No
     assert all(words in shown.getvalue() for words in ("1/3 jobs", "2/6 runs", "5 accepted", "0:00:00"))
 
 
-def test_the_watcher_sees_rows_that_are_on_disk_already(tmp_path: Path) -> None:
+def test_a_watcher_is_called_when_the_rows_are_on_disk(tmp_path: Path) -> None:
     table = table_in(tmp_path)
     counted: list[int] = []
 
@@ -171,7 +171,7 @@ def test_the_watcher_sees_rows_that_are_on_disk_already(tmp_path: Path) -> None:
     assert counted == [2, 4, 6]
 
 
-def test_an_engine_may_stop_midway(tmp_path: Path) -> None:
+def test_an_interrupted_engine_leaves_the_finished_rows(tmp_path: Path) -> None:
     class Interrupted:
         def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Row]]]:
             yield jobs[0], jobs[0]()
@@ -185,12 +185,22 @@ def test_an_engine_may_stop_midway(tmp_path: Path) -> None:
     assert names_in(tmp_path) == [("b", "0"), ("b", "1")]
 
 
-def test_a_sweep_needs_no_torch() -> None:
-    script = "import sys, withinpx.experiments.sweep, withinpx.jobs.ray_cluster; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0  # noqa: S603
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        ("sweep fig4 clevr", "torch pandas"),
+        ("fig4_training central", "pandas cv2 av tyro rich"),  # what a machine that only trains lacks
+    ],
+)
+def test_modules_import_without(modules: str, absent: str) -> None:
+    """Drawing a table needs no torch, training no pandas."""
+    imports = "".join(f"import withinpx.experiments.{name}\n" for name in modules.split())
+    hide = f"import sys\nsys.modules.update(dict.fromkeys({absent.split()}))\n"  # None in sys.modules: not importable
+    command = [sys.executable, "-c", hide + imports + "import withinpx.jobs.ray_cluster"]
+    assert subprocess.run(command, check=False).returncode == 0  # noqa: S603
 
 
-def test_without_ray_the_engine_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'withinpx\[scale\]'"):
         ray_cluster.RayEngine()

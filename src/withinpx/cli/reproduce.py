@@ -1,125 +1,269 @@
-"""Figures and experiments of the paper."""
+"""Figures, tables and experiments of the paper: each is a subcommand with its own options."""
 
-from dataclasses import dataclass
+# ruff: noqa: PLC0415  (imports stand in functions: torch takes seconds, and drawing a table does not need it)
+
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from tyro.conf import Positional, arg
+from tyro.conf import Fixed, OmitArgPrefixes, Suppress, arg, subcommand
 
-from withinpx.cli.common import Device, EngineName, RecipeName, print_json
-from withinpx.cli.common import log as tell
+from withinpx.cli.common import Device, EngineName, RecipeName, engine_named, print_json, tell
 from withinpx.errors import InputError
 
-Curves = Literal["fig3", "fig7"]
-Squares = Literal["fig4", "fig4a", "fig4b", "fig4c", "fig4d", "central"]
-Rendered = Literal["fig5", "fig5a", "fig5b", "fig5c", "fig5d", "fig6", "table1", "fig9", "fig9b", "fig9c"]
-Clips = Literal["traffic", "minipool", "generated"]
+if TYPE_CHECKING:
+    from withinpx.experiments.sweep import Experiment
+    from withinpx.jobs.job import Engine
+    from withinpx.training.callback import Callback
+    from withinpx.training.fit import FitSettings
+
+
+def fit_settings(device: Device, *callbacks: "Callback") -> "FitSettings":
+    from withinpx.training.device import choose_device
+    from withinpx.training.fit import FitSettings
+
+    return FitSettings(choose_device(device), callbacks=callbacks)
 
 
 @dataclass(frozen=True)
-class ReproduceCommand:
-    """A figure or an experiment of the paper."""
-
-    what: Positional[Literal[Curves, Squares, Rendered, Clips]]
-    """fig3, fig7: the theory's curves. fig4: 1,560 trainings on squares against them, or one of its four panels.
-    central: training at the paper's two central settings, seed by seed. fig5, fig6, fig9, table1: rendered scenes
-    (--data, --baselines). traffic, minipool: appendix E on a clip of your own (--clip, --truth). generated: clips made
-    by withinpx, seed by seed."""
+class FigureCommand:
+    what: Suppress[Fixed[str]] = ""  # the subcommand's name
     out: Path = Path("reproduced")
-    """Folder for figures and tables; what it holds of an experiment already is not run again."""
-    seeds: int = 20
-    """Seeds per setting (fig4, central, rendered scenes, generated)."""
-    clip: Path | None = None
-    """A video or folder of images (traffic, minipool)."""
-    truth: Path | None = None
-    """Its positions, to compare with at the end: a CSV of frame,object,x,y,w,h,full (traffic, minipool)."""
-    truth_origin: Literal["corner", "centre"] = "corner"
-    """Where the truth has (0, 0): at the corner or at the centre of the first pixel (traffic, minipool)."""
-    recipe: RecipeName = "warm"
-    """How to train (central, rendered scenes): the paper's way, or ours, which begins at what moves."""
-    data: Path | None = None
-    """The folder that `withinpx data clevr --name all` filled (rendered scenes)."""
-    baselines: Path | None = None
-    """Other detectors' METHOD/DATASET/errors.csv, as `withinpx baseline` writes them (rendered scenes)."""
-    epochs: int | None = None
-    """Epochs per run, if not the recipe's (central) or the paper's (fig4)."""
-    device: Device = "auto"
-    """Where to train."""
-    together: bool = False
-    """All seeds of a setting at once (central)."""
-    fast: bool = False
-    """With --together, on CUDA: kernels by hand, wide filters in half precision (central)."""
-    quick: bool = False
-    """Three values and two seeds of each experiment in small batches: a first look, 15 minutes on two cores (fig4)."""
-    at_once: int | None = None
-    """Seeds per job; all of a setting when not given (fig4)."""
-    engine: EngineName = "local"
-    """Train on this machine, or all over a Ray cluster (fig4, rendered scenes)."""
-    workers: int = 1
-    """Jobs at once on this machine, in processes of their own (fig4, rendered scenes)."""
-    address: str | None = None
-    """HOST:PORT of the Ray cluster; a new one on this machine when not given (fig4, rendered scenes)."""
-    full: bool = False
-    """Every run to its last epoch, and what it was when it would have stopped (fig4)."""
-    values: tuple[float, ...] = ()
-    """These places on the horizontal axis alone (fig4a to fig4d)."""
-    from_: Annotated[Path | None, arg(name="from")] = None
-    """Draw the runs of this folder into --out, and train nothing (fig4, rendered scenes)."""
+    """Folder for figures and tables; runs that it holds are not repeated."""
 
     def run(self) -> None:
-        """Make it."""
-        from withinpx.experiments.theory_curves import FIGURES  # noqa: PLC0415
+        raise NotImplementedError
 
-        if self.what in FIGURES:
-            print(f"Drew {FIGURES[self.what](self.out)}")
-            return
-        if self.what.startswith("fig4"):
-            from withinpx.cli.fig4 import reproduce_fig4  # noqa: PLC0415
 
-            return reproduce_fig4(self)
-        if self.what in get_args(Rendered):
-            from withinpx.cli.clevr import reproduce_clevr  # noqa: PLC0415
+@dataclass(frozen=True)
+class CurvesCommand(FigureCommand):
+    def run(self) -> None:
+        from withinpx.experiments.theory_curves import FIGURES
 
-            return reproduce_clevr(self)
-        if self.what in ("traffic", "minipool"):
-            return self._video()
-        if self.what == "generated":
-            return self._generated()
-        from withinpx.experiments.central import run_central  # noqa: PLC0415
-        from withinpx.training.device import choose_device  # noqa: PLC0415
-        from withinpx.training.fit import FitSettings  # noqa: PLC0415
-        from withinpx.training.recipe import named_recipe  # noqa: PLC0415
+        print(f"Drew {FIGURES[self.what](self.out)}")
 
-        settings = FitSettings(choose_device(self.device))
-        for summary in run_central(
-            self.out,
-            named_recipe(self.recipe, self.epochs),
-            self.seeds,
-            settings,
-            together=self.together,
-            fast=self.fast,
-        ):
-            print_json(summary)
 
-    def _video(self) -> None:
-        from withinpx.experiments.videos import reproduce_video  # noqa: PLC0415
-        from withinpx.training.device import choose_device  # noqa: PLC0415
-        from withinpx.training.fit import FitSettings  # noqa: PLC0415
-        from withinpx.training.progress import ProgressBar  # noqa: PLC0415
+@dataclass(frozen=True)
+class VideoCommand(FigureCommand):
+    clip: Path | None = None
+    """A video or a folder of images."""
+    truth: Path | None = None
+    """Its true positions, for a comparison at the end: a CSV of frame,object,x,y,w,h,full."""
+    truth_origin: Literal["corner", "centre"] = "corner"
+    """Origin of the truth: the corner or the centre of the first pixel."""
+    device: Device = "auto"
+    """Where to train."""
+
+    def run(self) -> None:
+        from withinpx.experiments.videos import reproduce_video
+        from withinpx.training.progress import ProgressBar
 
         if self.clip is None:
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
         with ProgressBar() as bar:
-            settings = FitSettings(choose_device(self.device), callbacks=(bar,))
+            settings = fit_settings(self.device, bar)
             found = reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, say=tell)
         print_json(found)
 
-    def _generated(self) -> None:
-        from withinpx.experiments.generated import CASES, run_generated  # noqa: PLC0415
-        from withinpx.training.device import choose_device  # noqa: PLC0415
-        from withinpx.training.fit import FitSettings  # noqa: PLC0415
 
-        cases = dict.fromkeys(CASES, max(1, self.seeds // 10)) | {"three_things": self.seeds}
-        for summary in run_generated(self.out, cases, FitSettings(choose_device(self.device))):
-            print_json(summary)
+@dataclass(frozen=True)
+class SweepCommand(FigureCommand):
+    """An experiment whose runs are trained, or read from a folder, and then summarised and drawn."""
+
+    seeds: int | None = None
+    """Seeds per setting; 20 if not given."""
+    device: Device = "auto"
+    """Where to train."""
+    from_: Annotated[Path | None, arg(name="from")] = None
+    """Draw the runs of this folder into --out, and train nothing."""
+
+    def experiment(self) -> "Experiment":
+        raise NotImplementedError
+
+    def run(self) -> None:
+        experiment = self.experiment()
+        if self.from_ is None:
+            self.train(experiment)
+        elif not self.has_only("from_"):
+            raise InputError("--from draws the runs of a folder and trains nothing: combine it with --out only.")
+        table = experiment.open_table(self.from_ or self.out)
+        if not table.rows:
+            raise InputError(f"{table.path} has no runs to draw: name the folder of a sweep.")
+        for line in experiment.report(table, self.out):
+            print(line)
+
+    def train(self, experiment: "Experiment") -> None:
+        from withinpx.experiments.sweep import run_experiment
+
+        run_experiment(self.out, experiment, self.machine(), self.as_typed())
+
+    def machine(self) -> "Engine":
+        return engine_named("local", None, self.device)
+
+    def has_only(self, *options: str) -> bool:
+        """Are all other options left at their defaults?"""
+        return self == type(self)(**{name: getattr(self, name) for name in ("what", "out", *options)})
+
+    def seed_count(self, default: int = 20) -> int:
+        return default if self.seeds is None else self.seeds
+
+    def as_typed(self) -> str:
+        """The command with all its options, for the record; a cluster's address is left out as private."""
+        words = ["withinpx", "reproduce", self.what]
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            if field.name in ("what", "address") or value in (None, ()) or value is False:
+                continue
+            values = value if isinstance(value, tuple) else () if value is True else (value,)
+            words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class CentralCommand(SweepCommand):
+    recipe: RecipeName = "warm"
+    """`paper` is app. C.1; `warm` adds a label-free warm start."""
+    epochs: int | None = None
+    """Epochs per run; the recipe's if not given."""
+    together: bool = False
+    """Train all seeds of a setting at once."""
+    fast: bool = False
+    """With --together, on CUDA: hand-written kernels, wide filters in half precision."""
+
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.central import CentralExperiment
+        from withinpx.training.recipe import named_recipe
+
+        if self.fast and not self.together:
+            raise InputError("--fast trains all seeds of a setting at once: give --together as well.")
+        recipe = named_recipe(self.recipe, self.epochs)
+        return CentralExperiment(recipe, fit_settings(self.device), self.seed_count(), self.together, self.fast)
+
+
+@dataclass(frozen=True)
+class GeneratedCommand(SweepCommand):
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.generated import GeneratedExperiment
+
+        return GeneratedExperiment(fit_settings(self.device), self.seed_count())
+
+
+@dataclass(frozen=True)
+class ClusterCommand(SweepCommand):
+    """A sweep that may run in several processes or on a Ray cluster."""
+
+    engine: EngineName = "local"
+    """Train on this machine, or on a Ray cluster."""
+    workers: int = 1
+    """Jobs at once on this machine, each in its own process."""
+    address: str | None = None
+    """HOST:PORT of the Ray cluster; a new one on this machine if not given."""
+
+    def machine(self) -> "Engine":
+        if self.engine == "ray" and self.workers != 1:
+            raise InputError("A Ray cluster decides how many jobs run at once: leave out --workers.")
+        return engine_named(self.engine, self.address, self.device, self.workers)
+
+
+@dataclass(frozen=True)
+class SquaresCommand(ClusterCommand):
+    epochs: int = 500
+    """Epochs per run at most (app. C.1)."""
+    quick: bool = False
+    """Three values and two seeds of each panel in small batches: 15 minutes on two cores."""
+    full: bool = False
+    """Train every run to its last epoch, and record its state when it would have stopped."""
+    values: tuple[float, ...] = ()
+    """Only these values of the horizontal axis."""
+    at_once: int | None = None
+    """Seeds per job; all of a setting if not given."""
+
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.fig4 import SquaresExperiment, select_panels
+
+        if self.quick and self.full:
+            raise InputError("Quick and full exclude each other: give --quick or --full.")
+        panels = select_panels(self.what.removeprefix("fig4") or "abcd", self.quick, self.values)
+        seeds = self.seed_count(2 if self.quick else 20)
+        mode: Any = "quick" if self.quick else "to the last epoch" if self.full else "until learned"
+        return SquaresExperiment(panels, seeds, self.epochs, self.device, self.at_once, mode)
+
+
+@dataclass(frozen=True)
+class RenderedCommand(ClusterCommand):
+    recipe: RecipeName = "warm"
+    """`paper` is app. C.2; `warm` is that of `withinpx track`, which begins with a label-free warm start."""
+    data: Path | None = None
+    """The folder that `withinpx data clevr --name all` filled."""
+    baselines: Path | None = None
+    """Other detectors' METHOD/DATASET/errors.csv, as `withinpx baseline` writes them."""
+
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.clevr import RenderedExperiment
+
+        recipe: Any = "paper" if self.recipe == "paper" else "ours"
+        return RenderedExperiment(self.what, self.data, recipe, self.seed_count(), self.device)
+
+    def train(self, experiment: "Experiment") -> None:
+        from withinpx.experiments.clevr import add_baselines
+
+        if self.data is None and self.baselines is None:
+            raise InputError(
+                "No images are given: give --data with the folder that  withinpx data clevr --name all  filled, or "
+                "--from with a folder of runs to draw."
+            )
+        if self.data is not None:
+            super().train(experiment)
+        elif not self.has_only("baselines"):
+            raise InputError("Nothing is trained without --data: give it, or combine --baselines with --out only.")
+        if self.baselines is not None:
+            print(f"{add_baselines(self.out, self.baselines)} errors of other detectors are new.")
+
+
+_COMMANDS: dict[type[FigureCommand], dict[str, str]] = {
+    CurvesCommand: {
+        "fig3": "The bound against each of its variables.",
+        "fig7": "The bound for a range of object sizes.",
+    },
+    SquaresCommand: {
+        "fig4": "1,560 trainings on squares against the theory.",
+        **{f"fig4{letter}": f"Panel ({letter}) of figure 4." for letter in "abcd"},
+    },
+    CentralCommand: {"central": "The paper's two central settings, seed by seed."},
+    RenderedCommand: {
+        "fig5": "Trainings on rendered spheres against the theory.",
+        **{f"fig5{letter}": f"Panel ({letter}) of figure 5." for letter in "abcd"},
+        "fig6": "Table 1 as a figure.",
+        "table1": "The share of errors within the bound by object size, beside other detectors.",
+        "fig9": "Trainings on rendered shapes against the theory.",
+        **{f"fig9{letter}": f"Panel ({letter}) of figure 9." for letter in "bc"},
+    },
+    VideoCommand: {
+        "traffic": "Appendix E on a traffic clip of your own.",
+        "minipool": "Appendix E on a mini pool clip of your own.",
+    },
+    GeneratedCommand: {"generated": "Generated clips with exact truth, seed by seed."},
+}
+
+if TYPE_CHECKING:
+    _Figure = FigureCommand
+else:
+    _Figure = Union[  # noqa: UP007  (made from a table)
+        tuple(
+            Annotated[kind, subcommand(name, default=kind(what=name), description=description, prefix_name=False)]
+            for kind, commands in _COMMANDS.items()
+            for name, description in commands.items()
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """A figure, a table or an experiment of the paper."""
+
+    figure: OmitArgPrefixes[_Figure]
+
+    def run(self) -> None:
+        self.figure.run()

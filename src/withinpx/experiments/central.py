@@ -1,20 +1,25 @@
-"""The paper's central settings, twenty seeds each: does training work, and does the bound hold?"""
+"""The paper's two central settings, seed by seed: does training succeed, and does the bound hold?"""
 
+import json
 import platform
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from matplotlib.patches import Rectangle
 
 from withinpx import __version__
-from withinpx.experiments.plots import RUNS, TRUTH, bound_box, figure
-from withinpx.experiments.synthetic import Evaluation, SquaresRun, evaluate, train, train_together
+from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
+from withinpx.experiments.sweep import Experiment, chunks
+from withinpx.experiments.synthetic import SquaresRun, evaluate, train, train_together
 from withinpx.experiments.table import RunTable
 from withinpx.files import writable_folder, write_json
+from withinpx.jobs.job import Job, Row
+from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import Recipe
 
@@ -24,93 +29,121 @@ SETTINGS = (
 )
 SETTING_COLUMNS = ("encoder_rf", "decoder_rf", "object_size", "sigma")
 KEY = (*SETTING_COLUMNS, "recipe", "precision", "epochs", "seed")
+COLUMNS = {
+    **dict.fromkeys(KEY, str),
+    "reconstruction_accuracy": float,
+    "accepted": bool,
+    **dict.fromkeys(("position_error", "bound"), float),
+    "within_bound": bool,
+    **dict.fromkeys(("shift_x", "shift_y", "calibrated_error", "leakage", "seconds"), float),
+    **dict.fromkeys(("machine", "version", "date"), str),
+}
+MARKERS: dict[tuple[str, bool], dict[str, Any]] = {  # by recipe and acceptance
+    ("paper", True): {"color": RUNS, "marker": "o", "s": 26, "label": "paper's recipe"},
+    ("paper", False): {"facecolor": "none", "edgecolor": "0.4", "marker": "o", "s": 26, "label": "discarded"},
+    ("warm", True): {"color": TRUTH, "marker": "+", "s": 45, "label": "warm start"},
+    ("warm", False): {"color": "0.4", "marker": "x", "s": 30, "label": "warm start, discarded"},
+}
 
 
-def run_central(
-    folder: Path,
-    recipe: Recipe,
-    seeds: int,
-    settings: FitSettings,
-    report: Callable[[str], None] = print,
-    *,
-    together: bool = False,
-    fast: bool = False,
-) -> list[dict[str, Any]]:
-    """Train what the table in ``folder`` does not have yet, all epochs; the answer is one summary per setting."""
-    recipe = replace(recipe, stop_when_converged=False)
-    table = RunTable(writable_folder(folder) / "runs.csv", KEY)
-    for setting in SETTINGS:
-        runs = [replace(setting, seed=seed, recipe=recipe) for seed in range(seeds)]
-        missing = [run for run in runs if _key(run, settings, fast) not in table]
-        at_once = len(missing) if together else 1
-        for first in range(0, len(missing), max(1, at_once)):
-            for row in _train_and_evaluate(missing[first : first + at_once], settings, together, fast):
-                table.add(row)
-                report(", ".join(f"{name} {value}" for name, value in row.items()))
-    summaries = summarise(table)
-    write_json(folder / "summary.json", summaries)
-    draw(table, folder / "central.png")
-    return summaries
+@dataclass(frozen=True)
+class CentralExperiment(Experiment):
+    """Every run is trained for all epochs of its recipe."""
+
+    recipe: Recipe
+    settings: FitSettings
+    seeds: int = 20
+    together: bool = False  # all seeds of a setting in one job
+    fast: bool = False  # with ``together``, on CUDA: hand-written kernels, wide filters in half precision
+
+    key, columns = KEY, COLUMNS
+
+    def jobs(self, table: RunTable) -> list[Job]:
+        recipe = replace(self.recipe, stop_when_converged=False)
+        jobs = []
+        for setting in SETTINGS:
+            runs = [replace(setting, seed=seed, recipe=recipe) for seed in range(self.seeds)]
+            missing = [run for run in runs if _key(run, self.settings, self.fast) not in table]
+            for part in chunks(missing, self.seeds if self.together else 1):
+                name = f"{_name(setting)}, seed {', '.join(str(run.seed) for run in part)}"
+                jobs.append(Job(name, train_runs, (part, self.settings, self.together, self.fast), runs=len(part)))
+        return jobs
+
+    def progress(self, table: RunTable) -> str:
+        accepted = [run for run in table.runs() if run["accepted"]]
+        inside = sum(run["within_bound"] for run in accepted)
+        return f"{len(accepted)} accepted, {inside} of them inside the bound"
+
+    def report(self, table: RunTable, folder: Path) -> list[str]:
+        """``summary.json`` and ``central.png``."""
+        summaries = summarise(table)
+        write_json(writable_folder(folder) / "summary.json", summaries)
+        draw(table, folder / "central.png")
+        return [json.dumps(summary) for summary in summaries]
+
+
+def train_runs(runs: Sequence[SquaresRun], settings: FitSettings, together: bool, fast: bool) -> list[Row]:
+    started = time.monotonic()
+    models = train_together(runs, settings, fast=fast)[0] if together else [train(run, settings) for run in runs]
+    about = {
+        "seconds": round((time.monotonic() - started) / len(runs), 1),
+        "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),
+        "version": __version__,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    pairs = zip(runs, models, strict=True)
+    return [{**_key(run, settings, fast), **_measure(model, run), **about} for run, model in pairs]
 
 
 def summarise(table: RunTable) -> list[dict[str, Any]]:
-    """Counts and extremes over the seeds of each setting and recipe."""
-    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in table.rows:
-        groups.setdefault(tuple(row[column] for column in KEY[:-1]), []).append(row)
-    return [{**dict(zip(KEY, name, strict=False)), **_summary(rows)} for name, rows in groups.items()]
+    """Counts and maxima over the seeds of each setting and recipe."""
+    groups = table.frame().groupby(list(KEY[:-1]), sort=False)
+    return [{**dict(zip(KEY, name, strict=False)), **_summary(runs)} for name, runs in groups]
 
 
 def draw(table: RunTable, path: Path) -> Path:
-    """Where each seed's z lies beside the object's centre, inside what the theorem allows."""
-    looks: dict[tuple[str, str], dict[str, Any]] = {
-        ("paper", "True"): {"color": RUNS, "marker": "o", "s": 26, "label": "paper's recipe"},
-        ("paper", "False"): {"facecolor": "none", "edgecolor": "0.4", "marker": "o", "s": 26, "label": "discarded"},
-        ("warm", "True"): {"color": TRUTH, "marker": "+", "s": 45, "label": "warm start"},
-        ("warm", "False"): {"color": "0.4", "marker": "x", "s": 30, "label": "warm start, discarded"},
-    }
+    """z relative to the object's centre for each seed, with the bound."""
+    runs = table.frame()
     with figure(path, columns=len(SETTINGS), width=8.4, height=4.2) as (_, axes):
         for axis, setting in zip(axes, SETTINGS, strict=True):
+            own = runs
+            for column in SETTING_COLUMNS:
+                own = own[own[column] == str(getattr(setting, column))]
             bound = setting.bound.bound
-            axis.add_patch(bound_box(0, 0, bound, label=f"bound, {bound:g} px"))
-            for (recipe, accepted), look in looks.items():
-                rows = [row for row in _of(setting, table) if (row["recipe"], row["accepted"]) == (recipe, accepted)]
-                if rows:
-                    x, y = ([-float(row[column]) for row in rows] for column in ("shift_x", "shift_y"))
-                    axis.scatter(x, y, zorder=3, **look)
+            box = Rectangle((-bound, -bound), 2 * bound, 2 * bound, linewidth=1.6, label=f"bound, {bound:g} px")
+            box.set(edgecolor=THEORY, facecolor=f"{THEORY}30")
+            axis.add_patch(box)
+            for (recipe, accepted), style in MARKERS.items():
+                shown = own[(own.recipe == recipe) & (own.accepted == accepted)]
+                if len(shown):
+                    axis.scatter(-shown.shift_x, -shown.shift_y, zorder=3, **style)
             limit = 1.35 * bound
             axis.set(xlim=(-limit, limit), ylim=(limit, -limit), aspect="equal", xlabel="z minus centre, x (px)")
-            sizes = f"encoder {setting.encoder_rf}, decoder {setting.decoder_rf}, object {setting.object_size} px"
-            axis.set_title(sizes, fontsize=9)
+            axis.set_title(f"{_name(setting)} px", fontsize=9)
             axis.legend(loc="upper center", ncols=2, fontsize=7.5)
         axes[0].set_ylabel("z minus centre, y (px)")
     return path
 
 
-def _of(setting: SquaresRun, table: RunTable) -> list[dict[str, str]]:
-    return [
-        row for row in table.rows if all(row[column] == str(getattr(setting, column)) for column in SETTING_COLUMNS)
-    ]
+def _name(setting: SquaresRun) -> str:
+    return f"encoder {setting.encoder_rf}, decoder {setting.decoder_rf}, object {setting.object_size}"
 
 
-def _summary(rows: list[dict[str, str]]) -> dict[str, Any]:
-    accepted = [row for row in rows if row["accepted"] == "True"]
-
-    def largest(column: str) -> float | None:
-        return max((float(row[column]) for row in accepted), default=None)
-
+def _summary(runs: Any) -> dict[str, Any]:
+    accepted = runs[runs.accepted]
     return {
-        "runs": len(rows),
+        "runs": len(runs),
         "accepted": len(accepted),
-        "accepted_within_bound": sum(row["within_bound"] == "True" for row in accepted),
-        "bound": float(rows[0]["bound"]),
-        "largest_position_error": largest("position_error"),
-        "largest_calibrated_error": largest("calibrated_error"),
-        "largest_leakage": largest("leakage"),
+        "accepted_within_bound": int(accepted.within_bound.sum()),
+        "bound": float(runs.bound.iloc[0]),
+        **{
+            f"largest_{column}": max(accepted[column].tolist(), default=None)
+            for column in ("position_error", "calibrated_error", "leakage")
+        },
     }
 
 
-def _key(run: SquaresRun, settings: FitSettings, fast: bool) -> dict[str, Any]:
+def _key(run: SquaresRun, settings: FitSettings, fast: bool) -> Row:
     return {
         **{column: getattr(run, column) for column in SETTING_COLUMNS},
         "recipe": run.recipe.name,
@@ -120,17 +153,8 @@ def _key(run: SquaresRun, settings: FitSettings, fast: bool) -> dict[str, Any]:
     }
 
 
-def _train_and_evaluate(
-    runs: list[SquaresRun], settings: FitSettings, together: bool, fast: bool
-) -> Iterator[dict[str, Any]]:
-    started = time.monotonic()
-    models = train_together(runs, settings, fast=fast)[0] if together else [train(run, settings) for run in runs]
-    seconds = (time.monotonic() - started) / len(runs)
-    for run, model in zip(runs, models, strict=True):
-        yield {**_key(run, settings, fast), **_row(evaluate(model, run), settings, seconds)}
-
-
-def _row(found: Evaluation, settings: FitSettings, seconds: float) -> dict[str, Any]:
+def _measure(model: Autoencoder, run: SquaresRun) -> Row:
+    found = evaluate(model, run)
     return {
         "reconstruction_accuracy": round(found.reconstruction_accuracy, 6),
         "accepted": found.accepted,
@@ -141,8 +165,4 @@ def _row(found: Evaluation, settings: FitSettings, seconds: float) -> dict[str, 
         "shift_y": round(found.shift[1], 4),
         "calibrated_error": round(found.calibrated_error, 4),
         "leakage": round(found.leakage, 6),
-        "seconds": round(seconds, 1),
-        "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),
-        "version": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
     }

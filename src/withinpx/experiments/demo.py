@@ -1,4 +1,4 @@
-"""The demo: three things move over a textured ground; find them without labels, and say how far off that can be."""
+"""The demo: track three objects over a textured background without labels, and compare with the truth."""
 
 import shutil
 from collections.abc import Callable
@@ -16,30 +16,31 @@ from withinpx.training.progress import ProgressBar
 DEMO = TrackSettings(wishes=Wishes(channels=24))
 
 
-def run_demo(folder: Path, say: Callable[[str], None], asked: TrackSettings = DEMO) -> Tracked:
-    """Track the clip that comes with the package into a folder, and compare with its truth, which nobody else saw."""
+def run_demo(folder: Path, log: Callable[[str], None], options: TrackSettings = DEMO) -> Tracked:
+    """Track the clip that comes with the package into ``folder``; an earlier demo there is replaced."""
     if folder.exists():
         if not (folder / RUN_CONFIG).exists():
-            raise InputError(f"{folder} exists and is no demo: name another place with --out, nothing was overwritten.")
+            raise InputError(f"{folder} exists and is not a demo: choose another folder with --out.")
         shutil.rmtree(folder)
-    print("Nobody says what moves in this clip, how many things there are, or where.")
+    print("No labels, number of objects or initial positions are given.")
     with ProgressBar() as bar:
-        done = track(demo_clip_path(), folder, asked, FitSettings(callbacks=(bar,)), say=say)
+        done = track(demo_clip_path(), folder, options, FitSettings(callbacks=(bar,)), say=log)
     print(done.detector.certificate.text())
-    print(sentence(done))
+    print(summary(done))
     print(f"See {folder / 'overlay.mp4'}, {folder / 'summary.png'} and {folder / 'certificate.html'}")
     return done
 
 
-def sentence(done: Tracked) -> str:
-    """How many were found, how far off they can be, and how far off they were."""
+def summary(done: Tracked) -> str:
+    """The number of objects found, the bound, and the measured error."""
     truth = read_truth(demo_clip_path().with_name("demo_truth.csv"), len(done.tracks.frames))
-    against, sure = compare(done.tracks, truth), done.tracks.certified
-    if not sure.any():
-        return f"Found {against.found} of {truth.shape[1]} things, but nothing could be certified: see the certificate."
+    result, certified = compare(done.tracks, truth), done.tracks.certified
+    found = f"Found {result.found} of {truth.shape[1]} objects"
+    if not certified.any():
+        return f"{found}, but no position could be certified: see the certificate."
     return (
-        f"Found {against.found} of {truth.shape[1]} things; {sure.mean():.0%} of their positions are certified. "
-        f"z can be at most {done.tracks.bound_px[sure].max():.1f} px off, for certain; against the clip's truth it was "
-        f"at most {against.largest_raw:.1f} px off, and the calibrated position {against.median:.2f} px (median), "
-        f"{against.largest:.2f} px (largest)."
+        f"{found}; {certified.mean():.0%} of their positions are certified. The largest bound on the error of z is "
+        f"{done.tracks.bound_px[certified].max():.1f} px. Compared with the truth, the largest error of z is "
+        f"{result.largest_raw:.1f} px; that of the calibrated position {result.largest:.2f} px, its median "
+        f"{result.median:.2f} px."
     )

@@ -1,7 +1,9 @@
-"""Generated clips with truth, seed by seed: is everything found, and is what is certified within its bound?"""
+"""Generated clips with truth, seed by seed: is every object found, and is every certified position within its bound?"""
 
+import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,19 @@ from withinpx.data import scenes
 from withinpx.data.stage import GeneratedClip
 from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
+from withinpx.experiments.sweep import Experiment
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import compare
 from withinpx.files import writable_folder, write_json
+from withinpx.jobs.job import Job as SweepJob
+from withinpx.jobs.job import Row
 from withinpx.tracking.attempt import Job, attempt
 from withinpx.tracking.plan import Wishes, make_plan
 from withinpx.training.fit import FitSettings
 
+FIRST_CASE = "three_things"
 CASES: dict[str, Callable[..., GeneratedClip]] = {
-    "three_things": scenes.three_things,
+    FIRST_CASE: scenes.three_things,
     "leaving": scenes.leaving,
     "occluding": scenes.occluding,
     "slow_mover": scenes.slow_mover,
@@ -30,67 +36,92 @@ CASES: dict[str, Callable[..., GeneratedClip]] = {
     "twins": scenes.twins,
     "with_static": scenes.with_static,
 }
-KEY = ("case", "seed")
+COLUMNS = {
+    "case": str,
+    **dict.fromkeys(("seed", "things", "found"), int),
+    **dict.fromkeys(("certified", "median_px", "max_px", "raw_max_px", "outside"), float),
+    "refused": str,
+    "seconds": float,
+    "said": str,
+}
+VISIBLE = 0.95  # of an object, for its position to be compared
 
 
-def run_generated(
-    folder: Path, cases: dict[str, int], settings: FitSettings, report: Callable[[str], None] = print
-) -> list[dict[str, Any]]:
-    """So many seeds of each case; what the table in ``folder`` has already is not run again."""
-    table = RunTable(writable_folder(folder) / "runs.csv", KEY)
-    for case, seeds in cases.items():
-        for seed in range(seeds):
-            if {"case": case, "seed": seed} not in table:
-                row = {"case": case, "seed": seed, **run_one(CASES[case](seed=seed), seed, settings)}
-                table.add(row)
-                report(", ".join(f"{name} {value}" for name, value in row.items()))
-    summaries = [summary(case, [row for row in table.rows if row["case"] == case]) for case in CASES]
-    summaries = [each for each in summaries if each["runs"]]
-    about = {"version": __version__, "device": settings.device.type, "date": datetime.now(UTC).date().isoformat()}
-    write_json(folder / "summary.json", {**about, "cases": summaries})
-    return summaries
+@dataclass(frozen=True)
+class GeneratedExperiment(Experiment):
+    """The first case with all seeds, the others with a tenth of them."""
+
+    settings: FitSettings
+    seeds: int = 20
+
+    key, columns = ("case", "seed"), COLUMNS
+
+    def jobs(self, table: RunTable) -> list[SweepJob]:
+        return [
+            SweepJob(f"{case}, seed {seed}", track_generated, (case, seed, self.settings))
+            for case in CASES
+            for seed in range(self.seeds if case == FIRST_CASE else max(1, self.seeds // 10))
+            if {"case": case, "seed": seed} not in table
+        ]
+
+    def progress(self, table: RunTable) -> str:
+        runs = table.runs()
+        return f"every object found in {sum(run['found'] == run['things'] for run in runs)} of {len(runs)} clips"
+
+    def report(self, table: RunTable, folder: Path) -> list[str]:
+        """``summary.json``."""
+        about = {"version": __version__, "device": self.settings.device.type, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        summaries = summarise(table)
+        write_json(writable_folder(folder) / "summary.json", {**about, "cases": summaries})
+        return [json.dumps(summary) for summary in summaries]
 
 
-def run_one(made: GeneratedClip, seed: int, settings: FitSettings) -> dict[str, Any]:
-    """Track one generated clip, the number of things unknown, and compare with its truth."""
+def track_generated(case: str, seed: int, settings: FitSettings) -> list[Row]:
+    """Track one generated clip without its number of objects, and compare with its truth."""
     started = time.monotonic()
-    empty = dict.fromkeys(("found", "certified", "median_px", "max_px", "raw_max_px", "outside", "refused"), "")
-    things = made.truth.shape[1]
+    made = CASES[case](seed=seed)
+    row = dict.fromkeys(COLUMNS, "") | {"case": case, "seed": seed, "things": made.truth.shape[1], "found": 0}
     try:
         inspection = inspect(made.clip)
     except InputError as error:
-        return {"things": things, **empty, "found": 0, "seconds": 0.0, "said": str(error)}
+        return [{**row, "seconds": 0.0, "said": str(error)}]
     plan = make_plan(inspection, Wishes(), 1.0)
     size = (made.clip.width, made.clip.height)
     done = attempt(Job(inspection, plan, made.clip.selection, size, made.clip.source), seed, settings)
     tracks = done.detector.tracks(done.seen, np.arange(len(made.clip)), made.clip.times_s)
-    truth = np.where((made.visible > 0.95)[..., None], made.truth, np.nan)
-    against = compare(tracks, truth)
-    refused = [f"{each.object}:{each.failed}" for each in done.detector.certificate.objects if not each.certified]
-    return {
-        "things": things,
-        "found": against.found,
-        "certified": round(float(tracks.certified.mean()), 4),
-        "median_px": round(against.median, 4),
-        "max_px": round(against.largest, 4),
-        "raw_max_px": round(against.largest_raw, 4),
-        "outside": against.outside,
-        "refused": " ".join(refused),
-        "seconds": round(time.monotonic() - started, 1),
-        "said": "; ".join(done.detector.certificate.warnings),
-    }
+    certificate = done.detector.certificate
+    found = compare(tracks, np.where((made.visible > VISIBLE)[..., None], made.truth, np.nan))
+    return [
+        {
+            **row,
+            "found": found.found,
+            "certified": round(float(tracks.certified.mean()), 4),
+            "median_px": round(found.median, 4),
+            "max_px": round(found.largest, 4),
+            "raw_max_px": round(found.largest_raw, 4),
+            "outside": found.outside,
+            "refused": " ".join(f"{obj.object}:{obj.failed}" for obj in certificate.objects if not obj.certified),
+            "seconds": round(time.monotonic() - started, 1),
+            "said": "; ".join(certificate.warnings),
+        }
+    ]
 
 
-def summary(case: str, rows: list[dict[str, str]]) -> dict[str, Any]:
-    """Counts and extremes over the seeds of one case."""
-    medians = [float(row["median_px"]) for row in rows if row["median_px"] not in ("", "nan")]
-    largest = [float(row["max_px"]) for row in rows if row["max_px"] not in ("", "nan")]
+def summarise(table: RunTable) -> list[dict[str, Any]]:
+    """Counts and maxima over the seeds of each case."""
+    runs = table.frame()
+    groups = [(case, runs[runs.case == case]) for case in CASES]
+    return [_summary(case, own) for case, own in groups if len(own)]
+
+
+def _summary(case: str, runs: Any) -> dict[str, Any]:
+    known = runs.dropna(subset="max_px")
     return {
         "case": case,
-        "runs": len(rows),
-        "all_found": sum(row["found"] == row["things"] for row in rows),
-        "fully_certified": sum(row["refused"] == "" and row["certified"] not in ("", "0.0") for row in rows),
-        "median_px": round(float(np.median(medians)), 4) if medians else None,
-        "max_px": max(largest, default=None),
-        "outside": sum(int(row["outside"] or 0) for row in rows),
+        "runs": len(runs),
+        "all_found": int((runs.found == runs.things).sum()),
+        "fully_certified": int(((runs.refused == "") & (runs.certified > 0)).sum()),
+        "median_px": round(float(known.median_px.median()), 4) if len(known) else None,
+        "max_px": max(known.max_px.tolist(), default=None),
+        "outside": int(runs.outside.sum()),
     }

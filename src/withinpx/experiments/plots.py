@@ -1,6 +1,6 @@
-"""How our figures look: the theory in blue, runs as red dots, dashed lines where one term takes over from the other."""
+"""The style of our figures: the theory in blue, runs as red dots."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -10,9 +10,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
 
 from withinpx.files import writable_folder, write_atomically
 
@@ -35,37 +36,51 @@ STYLE: Any = {
 
 @contextmanager
 def figure(path: Path, columns: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A row of panels that becomes the file ``path``."""
-    with panels(path, (1,), columns, width, height) as (fig, (row,)):
+    """A row of panels, saved as ``path``."""
+    with grid(path, (1,), columns, width, height) as (fig, (row,)):
         yield fig, row
 
 
 @contextmanager
-def panels(
+def grid(
     path: Path, heights: tuple[float, ...], columns: int, width: float, height: float
 ) -> Iterator[tuple[Figure, list[list[Axes]]]]:
-    """Rows of panels, of these relative heights, that become the file ``path``; panels in a column share their x."""
+    """Rows of panels of these relative heights, saved as ``path``; panels of a column share their x axis."""
     with plt.rc_context(STYLE):
         fig, axes = plt.subplots(
             len(heights), columns, figsize=(width, height), squeeze=False, sharex="col", height_ratios=heights
         )
         try:
             yield fig, [list(row) for row in axes]
-            drawing = BytesIO()
-            fig.savefig(drawing, format=path.suffix[1:])
-            write_atomically(writable_folder(path.parent) / path.name, drawing.getvalue())
+            image = BytesIO()
+            fig.savefig(image, format=path.suffix[1:])
+            write_atomically(writable_folder(path.parent) / path.name, image.getvalue())
         finally:
             plt.close(fig)
 
 
-def bound_box(x: float, y: float, bound: float, label: str | None = None) -> Rectangle:
-    """All that is within ``bound`` of (x, y) along both axes."""
-    return Rectangle(
-        (x - bound, y - bound),
-        2 * bound,
-        2 * bound,
-        edgecolor=THEORY,
-        facecolor=f"{THEORY}30",
-        linewidth=1.6,
-        label=label,
+def draw_bound(
+    axis: Axes,
+    bound_at: Callable[[float], Callable[[float], float]],
+    values: NDArray[np.float64],
+    shades: Sequence[int],
+    alpha: float = 0.55,
+) -> None:
+    """The bound without the Gaussian as a line; what 1, 2, ... standard deviations add to it is shaded.
+
+    ``bound_at`` is the bound as a function of the horizontal axis, at so many standard deviations.
+    """
+    line, *bounds = ([bound_at(n)(value) for value in values] for n in (0, *shades))
+    for index, (n, lower, upper) in enumerate(zip(shades, [line, *bounds], bounds, strict=False)):
+        faded = alpha * (1 - index / len(shades))
+        label = f"decoder, within {n} s.d."
+        axis.fill_between(values, lower, upper, color=THEORY, alpha=faded, linewidth=0, label=label)
+    axis.plot(values, line, color=THEORY, linewidth=1.8, label="bound for $\\Delta_G = 0$")
+
+
+def draw_legend(fig: Figure, axes: Sequence[Axes], columns: int) -> None:
+    """One legend for all panels, below them, with every label once."""
+    labelled = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    fig.legend(
+        labelled.values(), labelled.keys(), loc="outside lower center", ncols=columns, fontsize=8, columnspacing=1.4
     )

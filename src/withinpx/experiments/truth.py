@@ -1,4 +1,4 @@
-"""Tracks against a truth that nobody else saw: for reports only."""
+"""Compare tracks with ground truth. For reports only: training and certification never see a true position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from withinpx.tracking.tracks import Tracks
 
 Array = NDArray[np.float64]
 
-NEAR_PX = 5.0  # a track this near to a thing's truth, or half its size, in half of the frames has found it
+NEAR_PX = 5.0  # an object is found by a track within this distance, or half its size, in half of the frames
 
 
 @dataclass(frozen=True)
 class TrueObject:
-    """Where one thing is, in the frames that show the whole of it."""
+    """True positions of one object, in the frames that show all of it."""
 
     name: str
-    frames: NDArray[np.int64]  # (f,), as the tracks number them
+    frames: NDArray[np.int64]  # (f,), numbered as in the tracks
     positions: Array  # (f, 2), px
-    size: float = 0.0  # larger side, px; 0 where the truth does not say
+    size: float = 0.0  # larger side, px; 0 if unknown
 
     @property
-    def reach(self) -> float:
-        """How near a position must be to be of this thing, px."""
+    def tolerance(self) -> float:
+        """How near a position must be to belong to this object, px."""
         return max(NEAR_PX, self.size / 2)
 
 
 @dataclass(frozen=True)
-class Against:
-    """How tracks and truth compare."""
+class Comparison:
+    """Tracks against truth; errors are NaN where no position is certified."""
 
-    found: int  # of the things
+    found: int  # objects
     median: float  # error of the certified calibrated positions, px
     largest: float
     largest_raw: float  # of certified z, along the worse axis
@@ -44,87 +44,85 @@ class Against:
 
 
 def read_objects(path: Path, offset: float = 0.0) -> list[TrueObject]:
-    """The things of a table of positions, without the frames in which the border cuts them.
+    """Objects of a table of true positions, without the frames in which the border cuts them.
 
-    ``offset`` is added: 0.5 for a truth that counts from the centre of the first pixel.
+    ``offset`` is added: 0.5 for a truth whose origin is the centre of the first pixel.
     """
     boxes = read_true_boxes(path)
-    return [
-        TrueObject(
-            name,
-            np.array([box.frame for box in own]),
-            np.array([[box.x, box.y] for box in own]) + offset,
-            float(np.median([max(box.width, box.height) for box in own])),
-        )
-        for name in sorted({box.object for box in boxes})
-        for own in [[box for box in boxes if box.object == name]]
-    ]
+    objects = []
+    for name in sorted({box.object for box in boxes}):
+        own = [box for box in boxes if box.object == name]
+        frames, positions = np.array([box.frame for box in own]), np.array([[box.x, box.y] for box in own])
+        size = float(np.median([max(box.width, box.height) for box in own]))
+        objects.append(TrueObject(name, frames, positions + offset, size))
+    return objects
 
 
 def read_truth(path: Path, frames: int, offset: float = 0.0) -> Array:
-    """The same table as (frames, objects, 2) in px; not a number where it is not known or the object is cut off."""
+    """The same table as (frames, objects, 2), px; NaN where the position is unknown or the object is cut off."""
     objects = read_objects(path, offset)
     truth = np.full((frames, len(objects), 2), np.nan)
-    for each, thing in enumerate(objects):
-        within = thing.frames < frames
-        truth[thing.frames[within], each] = thing.positions[within]
+    for index, obj in enumerate(objects):
+        within = obj.frames < frames
+        truth[obj.frames[within], index] = obj.positions[within]
     return truth
 
 
 def at_frames(frames: NDArray[np.int64], tracks: Tracks, values: NDArray[Any]) -> Array:
-    """A column of the tracks (f, n, ...) in these frames; not a number where the track is not present."""
+    """A column of the tracks (f, n, ...) in these frames; NaN where the track is not present."""
     column = np.where(tracks.present.reshape(*tracks.present.shape, *[1] * (values.ndim - 2)), values, np.nan)
     found = np.full((len(frames), *values.shape[1:]), np.nan)
-    _, ours, theirs = np.intersect1d(frames, tracks.frames, return_indices=True)
-    found[ours] = column[theirs]
+    _, wanted, available = np.intersect1d(frames, tracks.frames, return_indices=True)
+    found[wanted] = column[available]
     return found
 
 
-def typical_distances(thing: TrueObject, tracks: Tracks) -> Array:
-    """How far each track (n,) is from a thing in half of its frames, px; where it is absent, it is far away."""
-    far = float(np.hypot(tracks.width, tracks.height))  # else a track of one lucky frame would win
-    if not len(thing.frames):
+def typical_distances(obj: TrueObject, tracks: Tracks) -> Array:
+    """The median distance of each track (n,) from an object, px; the image diagonal where the track is absent."""
+    far = float(np.hypot(tracks.width, tracks.height))  # else a track present in one frame could match best
+    if not len(obj.frames):
         return np.full(tracks.objects, far)
-    positions = at_frames(thing.frames, tracks, tracks.positions)  # (f, n, 2)
-    distances = np.linalg.norm(positions - thing.positions[:, None], axis=-1)
+    positions = at_frames(obj.frames, tracks, tracks.positions)  # (f, n, 2)
+    distances = np.linalg.norm(positions - obj.positions[:, None], axis=-1)
     return np.asarray(np.median(np.where(np.isnan(distances), far, distances), axis=0))
 
 
-def matched(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
-    """Which track is which thing: the assignment with the smallest sum of typical distances, each track used once."""
-    costs = np.array([typical_distances(each, tracks) for each in objects]).reshape(len(objects), tracks.objects)
+def match(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
+    """Object -> track: the assignment with the smallest sum of typical distances, each track used once."""
+    costs = np.array([typical_distances(obj, tracks) for obj in objects]).reshape(len(objects), tracks.objects)
     return dict(zip(*(side.tolist() for side in linear_sum_assignment(costs)), strict=True))
 
 
-def is_outside(places: Array, truth: Array, bound: Array) -> NDArray[np.bool_]:
-    """Which places (f, 2) are farther off than they may be (f,), in x or y: the theorem's bound is per axis."""
-    return np.asarray(~(np.abs(places - truth).max(axis=-1) <= bound))
+def is_outside(positions: Array, truth: Array, bound: Array) -> NDArray[np.bool_]:
+    """Which positions (f, 2) are farther from the truth than their bound (f,), in x or y: the theorem is per axis."""
+    return np.asarray(~(np.abs(positions - truth).max(axis=-1) <= bound))
 
 
-def compare(tracks: Tracks, truth: Array) -> Against:
-    """Tracks against truth (frames, things, 2), each thing with the track that is nearest to it on the whole."""
+def compare(tracks: Tracks, truth: Array) -> Comparison:
+    """Tracks against truth (frames, objects, 2), each object with its matching track."""
     known = np.asarray(np.isfinite(truth).all(axis=-1))
     objects = [
-        TrueObject(str(each), there, truth[there, each])
-        for each in range(truth.shape[1])
-        for there in [np.flatnonzero(known[:, each])]
+        TrueObject(str(index), frames, truth[frames, index])
+        for index in range(truth.shape[1])
+        for frames in [np.flatnonzero(known[:, index])]
     ]
     found, errors, raw_errors, outside = 0, [np.zeros(0)], [np.zeros(0)], 0
-    for number, track in matched(objects, tracks).items():
-        thing = objects[number]
-        if typical_distances(thing, tracks)[track] >= max(thing.reach, 0.5 * float(np.median(tracks.sizes[:, track]))):
+    for index, track in match(objects, tracks).items():
+        obj = objects[index]
+        half_size = 0.5 * float(np.median(tracks.sizes[:, track]))
+        if typical_distances(obj, tracks)[track] >= max(obj.tolerance, half_size):
             continue
         found += 1
         positions, raw, bound, certified = (
-            at_frames(thing.frames, tracks, column)[:, track]
+            at_frames(obj.frames, tracks, column)[:, track]
             for column in (tracks.positions, tracks.z, tracks.bound_px, tracks.certified)
         )
         sure = certified == 1
-        errors.append(np.linalg.norm(positions - thing.positions, axis=-1)[sure])
-        raw_errors.append(np.abs(raw - thing.positions).max(axis=-1)[sure])
-        beyond = is_outside(raw, thing.positions, bound) | is_outside(positions, thing.positions, bound)
+        errors.append(np.linalg.norm(positions - obj.positions, axis=-1)[sure])
+        raw_errors.append(np.abs(raw - obj.positions).max(axis=-1)[sure])
+        beyond = is_outside(raw, obj.positions, bound) | is_outside(positions, obj.positions, bound)
         outside += int(beyond[sure].sum())
-    together, together_raw = np.concatenate(errors), np.concatenate(raw_errors)
-    if not len(together):
-        return Against(found, float("nan"), float("nan"), float("nan"), outside)
-    return Against(found, float(np.median(together)), float(together.max()), float(together_raw.max()), outside)
+    all_errors, all_raw = np.concatenate(errors), np.concatenate(raw_errors)
+    if not len(all_errors):
+        return Comparison(found, float("nan"), float("nan"), float("nan"), outside)
+    return Comparison(found, float(np.median(all_errors)), float(all_errors.max()), float(all_raw.max()), outside)

@@ -1,4 +1,4 @@
-"""Appendix E: real videos (traffic, mini pool). Track one, compare with its truth, draw what never happened."""
+"""Appendix E: real videos (traffic, mini pool). Track one, compare with its truth, render new motions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ FRAMES = 12  # of each motion that is superimposed
 def reproduce_video(
     clip: Path, truth: Path | None, out: Path, *, origin: float, settings: FitSettings, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Figures 10 and 11 and the errors of the paper's appendix E, on a clip with positions."""
+    """Figures 10 and 11 and the errors of appendix E; a folder with an interrupted run is resumed."""
     asked = TrackSettings()
     done = track(clip, out, asked, settings, resume=(out / RUN_CONFIG).exists(), say=say)
     draw_motions(out / "superimposed.png", done, clip)
@@ -33,18 +33,18 @@ def reproduce_video(
 
 
 def errors(done: Tracked, truth: NDArray[np.float64]) -> dict[str, Any]:
-    """As the paper counts: mean squared error in units of the picture's size; and in px."""
-    against = compare(done.tracks, truth)
+    """As in the paper, the mean squared error in units of the image size; and errors in px."""
+    comparison = compare(done.tracks, truth)
     size = np.array([done.tracks.width, done.tracks.height])
-    away = (done.tracks.positions[:, :, None] - truth[:, None]) / size
-    squared = np.nanmean(away**2, axis=(0, 3))  # (tracks, things)
+    offsets = (done.tracks.positions[:, :, None] - truth[:, None]) / size
+    squared = np.nanmean(offsets**2, axis=(0, 3))  # (tracks, objects)
     return {
-        "found": against.found,
-        "things": truth.shape[1],
-        "median_px": against.median,
-        "max_px": against.largest,
-        "raw_max_px": against.largest_raw,
-        "outside_bound": against.outside,
+        "found": comparison.found,
+        "true_objects": truth.shape[1],
+        "median_px": comparison.median,
+        "max_px": comparison.largest,
+        "raw_max_px": comparison.largest_raw,
+        "outside_bound": comparison.outside,
         "mse_image_units": [float(value) for value in squared.min(axis=0)],
     }
 
@@ -56,20 +56,20 @@ def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
     frames = sample_clip(clip, detector.selection, FRAMES).frames
     noise = float(np.median(detector.background.threshold))
     rows = [("training data", superimpose(frames, background, noise))]
-    for number, ways in enumerate(new_ways(done), start=1):
-        drawn = np.stack(list(edited_frames(detector, ways, FRAMES)))
-        rows.append((f"generated {number}", superimpose(drawn, background)))
+    for number, trajectories in enumerate(new_trajectories(done), start=1):
+        rendered = np.stack(list(edited_frames(detector, trajectories, FRAMES)))
+        rows.append((f"generated {number}", superimpose(rendered, background)))
     return draw_superimposed(path, rows)
 
 
-def new_ways(done: Tracked) -> list[dict[int, NDArray[np.float64]]]:
-    """Two motions inside the part of the picture that was travelled: along its other diagonals, all objects at once."""
-    straight, crossed = {}, {}
-    for column, each in enumerate(done.detector.certificate.objects):
-        where = done.tracks.positions[done.tracks.present[:, column], column]
-        if not len(where):
+def new_trajectories(done: Tracked) -> list[dict[int, NDArray[np.float64]]]:
+    """Two motions of all objects within the region each has covered: along its rising diagonal, and down and up."""
+    diagonal, dip = {}, {}
+    for column, obj in enumerate(done.detector.certificate.objects):
+        positions = done.tracks.positions[done.tracks.present[:, column], column]
+        if not len(positions):
             continue
-        (left, top), (right, bottom) = where.min(axis=0), where.max(axis=0)
-        straight[each.object] = np.array([[left, bottom], [right, top]])
-        crossed[each.object] = np.array([[left, top], [(left + right) / 2, bottom], [right, top]])
-    return [straight, crossed]
+        (left, top), (right, bottom) = positions.min(axis=0), positions.max(axis=0)
+        diagonal[obj.object] = np.array([[left, bottom], [right, top]])
+        dip[obj.object] = np.array([[left, top], [(left + right) / 2, bottom], [right, top]])
+    return [diagonal, dip]
