@@ -58,7 +58,7 @@ def node(cluster: Any) -> Iterator[Any]:
 
 
 def table_in(folder: Path) -> RunTable:
-    return RunTable(folder / "runs.csv", KEY, KEY)
+    return RunTable(folder / "runs.csv", KEY, dict.fromkeys(KEY, str))
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:

@@ -19,15 +19,14 @@ from tests.faults.small import SQUARES, TRACK, quick
 from withinpx.cli import main
 from withinpx.data.clevr import ClevrSet
 from withinpx.data.clevr_render import render_datasets
-from withinpx.experiments import central, fig4_figures, fig4_sweep
-from withinpx.experiments.fig4 import Setting, chosen
+from withinpx.experiments.central import CentralExperiment
+from withinpx.experiments.fig4 import SquaresExperiment, select_panels
 from withinpx.experiments.run_folder import train_in_folder
+from withinpx.experiments.sweep import run_experiment
+from withinpx.jobs.job import Job, JobCallback
 from withinpx.jobs.local import LocalEngine
-from withinpx.tracking.detect import TRACKS
 from withinpx.tracking.exports import export
-from withinpx.tracking.masks import masks_of
 from withinpx.tracking.track import track
-from withinpx.tracking.tracks import read_tracks
 from withinpx.training.callback import Callback
 from withinpx.training.checkpoint import CHECKPOINT
 from withinpx.training.fit import FitSettings
@@ -53,6 +52,16 @@ class RecordEpochs(Callback):
         record(self._folder, f"epoch {epoch.epoch}")
 
 
+class RecordJobs(JobCallback):
+    """Every job of a sweep is a unit of work."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def on_job(self, job: Job) -> None:
+        record(self._folder, job.name)
+
+
 def record(folder: Path, unit: str) -> None:
     with (folder / DONE).open("a", encoding="utf-8") as file:
         file.write(f"{unit}\n")
@@ -75,28 +84,33 @@ def fit_squares(folder: Path) -> None:
 def track_clip(folder: Path) -> None:
     out = folder / OUT
     with quick():
-        done = track(folder.parent / CLIP, out, TRACK, recording_settings(folder), resume=out.exists())
-    tracks = read_tracks(out / TRACKS, *done.detector.recording)
-    export(tracks, out, FORMATS, masks_of(done.detector, tracks))
+        result = track(
+            folder.parent / CLIP,
+            TRACK,
+            out=out,
+            settings=recording_settings(folder),
+            resume=out.exists(),
+            progress=False,
+        )
+    export(result.tracks, out, FORMATS, result.detector)
 
 
 def sweep_central(folder: Path) -> None:
+    experiment = CentralExperiment(replace(SQUARES.recipe, epochs=3), FitSettings(), seeds=3)
     with quick():
-        central.run_central(folder / OUT, replace(SQUARES.recipe, epochs=3), 3, FitSettings(), partial(record, folder))
+        table = run_experiment(folder / OUT, experiment, LocalEngine(), "", RecordJobs(folder))
+        experiment.report(table, folder / OUT)
 
 
 def sweep_figure(folder: Path) -> None:
     out = folder / OUT
-    asked = fig4_sweep.Asked(chosen("a", quick=True), seeds=3, epochs=2, device="cpu", at_once=1)
-    table = fig4_sweep.sweep(out, asked, partial(fake_training, folder), LocalEngine(), "withinpx reproduce fig4a")
-    fig4_sweep.summarise_folder(out, table, out)
-    fig4_figures.draw(table, out, "a")
+    panels, train = select_panels("a", quick=True), partial(fake_training, folder)
+    experiment = SquaresExperiment(panels, seeds=3, epochs=2, device="cpu", seeds_per_job=1, train=train)
+    experiment.report(run_experiment(out, experiment, LocalEngine(), "withinpx reproduce fig4a"), out)
 
 
-def fake_training(
-    folder: Path, setting: Setting, seeds: tuple[int, ...], epochs: int, device: str
-) -> list[dict[str, Any]]:
-    rows = fake_runs.train(setting, seeds, epochs, device)
+def fake_training(folder: Path, *arguments: Any) -> list[dict[str, Any]]:
+    rows = fake_runs.train(*arguments)
     for row in rows:
         record(folder, f"{row['encoder_rf']} {row['seed']}")
     return rows
@@ -160,8 +174,9 @@ def _all_if_over(out: Path, last: str) -> list[Path]:
     return [path for path in files_in(out) if path.name not in EXPORTS] if (out / last).exists() else []
 
 
-def _described_rows(out: Path) -> list[str]:
-    return [", ".join(f"{name} {value}" for name, value in row.items()) for row in table_rows(out)]
+def _central_jobs(out: Path) -> list[str]:
+    parts = {"encoder": "encoder_rf", "decoder": "decoder_rf", "object": "object_size", "seed": "seed"}
+    return [", ".join(f"{word} {row[column]}" for word, column in parts.items()) for row in table_rows(out)]
 
 
 def _in_visible_folders(out: Path) -> list[Path]:
@@ -182,7 +197,7 @@ TARGETS = {
     "track": Target(
         track_clip, partial(_epochs, attempt="attempts/seed-0", last=LOG), partial(_all_if_over, last=LOG), 25
     ),
-    "sweep": Target(sweep_central, _described_rows, _none, 25),
+    "sweep": Target(sweep_central, _central_jobs, _none, 25),
     "figure": Target(
         sweep_figure, lambda out: [f"{row['encoder_rf']} {row['seed']}" for row in table_rows(out)], _none, 30
     ),

@@ -25,7 +25,7 @@ from tests.faults.torture import Torture
 from tests.tracked_clip import one_thread
 from withinpx.cli import main
 from withinpx.errors import BrokenTrainingError
-from withinpx.experiments import fig4_runs
+from withinpx.experiments import fig4_training
 from withinpx.experiments.fig4 import Setting
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train, train_together
 from withinpx.model.autoencoder import Autoencoder
@@ -185,10 +185,10 @@ def test_one_broken_network_does_not_affect_those_trained_together_with_it(tortu
 
 def test_a_sweep_starts_a_broken_network_again(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("a", encoder_rf=3, decoder_rf=5, object_size=3, sigma=0.8)
-    monkeypatch.setattr(fig4_runs, "SquaresRun", partial(SquaresRun, image_size=16, channels=4))
-    monkeypatch.setattr(fig4_runs, "WARM", WARM_RUN.recipe)
+    monkeypatch.setattr(fig4_training, "SquaresRun", partial(SquaresRun, image_size=16, channels=4))
+    monkeypatch.setattr(fig4_training, "WARM", WARM_RUN.recipe)
     with Poison("gradient", nan, 2, SparseEngine, only=0).given() as poison:
-        (row,) = fig4_runs.train_setting_quickly(setting, (0,), 3, "cpu")
+        (row,) = fig4_training.train_setting(setting, (0,), 3, "cpu", "quick")
     assert poison.calls >= 2
     assert row["start"] != "random"
     assert isfinite(row["position_error"])

@@ -23,8 +23,12 @@ from tests.faults.small import (
 from tests.faults.torture import Torture
 from tests.tracked_clip import one_thread
 from withinpx.errors import StoppedError
-from withinpx.experiments import central, videos
+from withinpx.experiments import videos
+from withinpx.experiments.central import CentralExperiment
+from withinpx.experiments.sweep import run_experiment
 from withinpx.experiments.synthetic import train
+from withinpx.jobs.job import Job, JobCallback
+from withinpx.jobs.local import LocalEngine
 from withinpx.model.background import BackgroundMode
 from withinpx.model.foreground import foreground_only
 from withinpx.tracking import attempt
@@ -183,33 +187,41 @@ def test_an_experiment_on_a_clip_resumes_with_the_same_command(
     torture.count(ROW, identical=1)
 
 
+class StopAfter(JobCallback):
+    """Counts the jobs of a sweep, and raises after so many."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._limit, self.jobs = jobs, 0
+
+    def on_job(self, job: Job) -> None:
+        self.jobs += 1
+        if self.jobs == self._limit:
+            raise CrashError
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
-def test_a_sweep_stopped_after_any_run_equals_the_uninterrupted_one(
+def test_a_sweep_stopped_after_any_job_equals_the_uninterrupted_one(
     tmp_path: Path, torture: Torture, together: bool
 ) -> None:
-    recipe, settings, seeds = replace(SQUARES.recipe, epochs=3), FitSettings(), 2
-    done: list[str] = []
-    summaries = central.run_central(tmp_path / "whole", recipe, seeds, settings, done.append, together=together)
+    seeds = 2
+    experiment = CentralExperiment(replace(SQUARES.recipe, epochs=3), FitSettings(), seeds, together)
+    runs_per_job = seeds if together else 1
+
+    def sweep(folder: Path, callback: StopAfter) -> list[str]:
+        return experiment.report(run_experiment(folder, experiment, LocalEngine(), "", callback), folder)
+
+    all_jobs = StopAfter()
+    summaries = sweep(tmp_path / "whole", all_jobs)
     whole = timeless_rows(tmp_path / "whole")
-    assert len(done) == len(whole) == 2 * seeds
-
-    def crash_after(runs: int) -> Callable[[str], None]:
-        left = iter(range(runs - 1, -1, -1))
-
-        def on_row(row: str) -> None:
-            if next(left) == 0:
-                raise CrashError
-
-        return on_row
-
-    for runs in range(1, 2 * seeds) if torture.full else [2]:
-        out = tmp_path / f"{runs}"
+    assert all_jobs.jobs * runs_per_job == len(whole) == 2 * seeds
+    for jobs in range(1, all_jobs.jobs) if torture.full else [all_jobs.jobs // 2]:
+        out = tmp_path / f"{jobs}"
         with pytest.raises(CrashError):
-            central.run_central(out, recipe, seeds, settings, crash_after(runs), together=together)
+            sweep(out, StopAfter(jobs))
         assert timeless_rows(out) == [row for row in whole if row in timeless_rows(out)]
-        assert len(timeless_rows(out)) == runs
-        again: list[str] = []
-        assert central.run_central(out, recipe, seeds, settings, again.append, together=together) == summaries
+        assert len(timeless_rows(out)) == jobs * runs_per_job
+        again = StopAfter()
+        assert sweep(out, again) == summaries
         assert timeless_rows(out) == whole
-        assert len(again) == 2 * seeds - runs, "a finished run was repeated"
+        assert again.jobs == all_jobs.jobs - jobs, "a finished run was repeated"
         torture.count(ROW, sweeps=1, identical=1)
