@@ -16,8 +16,7 @@ from withinpx.data.stage import Camera, SceneObject, Stage
 from withinpx.experiments import central
 from withinpx.experiments.synthetic import SquaresRun, train
 from withinpx.tracking import attempt
-from withinpx.tracking.plan import Wishes
-from withinpx.tracking.track import TrackSettings
+from withinpx.tracking.options import TrackOptions
 from withinpx.training.callback import Callback
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import Epoch
@@ -32,7 +31,7 @@ SQUARES = SquaresRun(
     channels=4,
     recipe=Recipe(name="small", epochs=6, batch_size=16, learning_rate=1e-3),
 )
-TRACK = TrackSettings(wishes=Wishes(objects=2, channels=4), budget_s=0.0)
+TRACK = TrackOptions(objects=2, channels=4, budget=0.0)
 TRACK_COMMAND = "--objects 2 --channels 4 --budget 0 --device cpu"
 QUICK_CLIP = replace(CLIP, warm_start_steps=4, batch_size=6)
 QUICK_STEPS = 14  # seven epochs

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,19 +147,20 @@ def test_a_track_stopped_twice_equals_the_uninterrupted_one(
     torture.skip_in_short((background, engine) != ("layered", "sparse"))
     if engine == "whole":
         monkeypatch.setattr(attempt, "clip_engine", whole_engine)
-    options = replace(TRACK, wishes=replace(TRACK.wishes, background=background))
+    options: Any = replace(TRACK, background=background)  # type: ignore[arg-type]
     clip = small_clip(tmp_path / "clip")
     settings = FitSettings()
-    track(clip, tmp_path / "whole", options, settings)
+    run = partial(track, clip, options, progress=False)
+    run(out=tmp_path / "whole", settings=settings)
     whole = timeless_contents(tmp_path / "whole")
     epochs = len(read_log(tmp_path / "whole"))
     for first in range(1, epochs) if torture.full else [4]:
         out = tmp_path / f"{first}"
         with pytest.raises(StoppedError):
-            track(clip, out, options, replace(settings, stop=stop_after(first)))
+            run(out=out, settings=replace(settings, stop=stop_after(first)))
         with pytest.raises(CrashError):
-            track(clip, out, options, replace(settings, callbacks=(CrashAfter(epochs),)), resume=True)
-        track(clip, out, options, settings, resume=True)
+            run(out=out, settings=replace(settings, callbacks=(CrashAfter(epochs),)), resume=True)
+        run(out=out, settings=settings, resume=True)
         assert timeless_contents(out) == whole, first
         torture.count(ROW, tracks=1, identical=1)
 
@@ -167,7 +169,7 @@ def test_an_experiment_on_a_clip_resumes_with_the_same_command(
     tmp_path: Path, torture: Torture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torture.skip_in_short()
-    monkeypatch.setattr(videos, "TrackSettings", lambda: TRACK)
+    monkeypatch.setattr(videos, "OPTIONS", TRACK)
     clip, out = small_clip(tmp_path / "clip"), tmp_path / "out"
     messages: list[str] = []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from tyro.conf import Fixed, OmitArgPrefixes, Suppress, arg, subcommand
 
-from withinpx.cli.common import Device, EngineName, RecipeName, engine_named, print_json, tell
+from withinpx.cli.common import Device, EngineName, RecipeName, engine_named, print_json
 from withinpx.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,15 +57,12 @@ class VideoCommand(FigureCommand):
 
     def run(self) -> None:
         from withinpx.experiments.videos import reproduce_video
-        from withinpx.training.progress import ProgressBar
 
         if self.clip is None:
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
-        with ProgressBar() as bar:
-            settings = fit_settings(self.device, bar)
-            found = reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, say=tell)
-        print_json(found)
+        settings = fit_settings(self.device)
+        print_json(reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings))
 
 
 @dataclass(frozen=True)

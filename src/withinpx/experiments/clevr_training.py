@@ -14,12 +14,14 @@ from withinpx.data.clevr_folder import RenderedSplit, read_split
 from withinpx.discovery.inspection import Inspection, inspect
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.clevr import CUT, OBJECTS, RecipeName, Setting
-from withinpx.inference.observation import reconstruct
+from withinpx.inference.rendering import reconstruct
+from withinpx.inference.run import frames_on
 from withinpx.jobs.job import Row
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
-from withinpx.tracking.attempt import Job, attempt
-from withinpx.tracking.detector import Detector, frames_of
-from withinpx.tracking.plan import Wishes, make_plan
+from withinpx.tracking.attempt import Setup, attempt
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.plan import make_plan
 from withinpx.training.accuracy import right_pixels
 from withinpx.training.callback import Callback
 from withinpx.training.device import choose_device
@@ -66,16 +68,13 @@ def train_and_measure(data: Path, setting: Setting, recipe: RecipeName, seed: in
 
 def train_ours(folder: Path, setting: Setting, seed: int, settings: FitSettings) -> Detections:
     """As ``track``: inspect, warm start, centre loss that fades, certify, calibrate."""
-    training, test = _split(folder, "train"), _split(folder, "test")
-    inspection = _inspected(folder)
-    wishes = Wishes(encoder_rf=setting.encoder_rf, decoder_rf=setting.decoder_rf, sigma=setting.sigma)
-    plan = make_plan(inspection, wishes, 1.0)
+    test, inspection = _split(folder, "test"), _inspected(folder)
+    options = TrackOptions(encoder_rf=setting.encoder_rf, decoder_rf=setting.decoder_rf, sigma=setting.sigma)
+    plan = make_plan(inspection, options)
     plan = replace(plan, network=replace(plan.network, support=SUPPORT_SIGMAS * setting.sigma))
-    size = (training.clip.width, training.clip.height)
-    job = Job(inspection, plan, training.clip.selection, size, setting.dataset)
-    detector = attempt(job, seed, settings).detector
-    observed = detector.observe(test.clip.frames, detector.background.images)
-    tracks = detector.tracks(observed, np.arange(len(test.clip)), test.clip.times_s)
+    detector = attempt(Setup(inspection, plan), seed, settings).detector
+    observed = detector.observe(test.clip.frames)
+    tracks = detector.tracks(observed, test.clip.numbers, test.clip.times_s)
     accuracy = _accuracy(detector, test, observed.z, observed.present)
     return Detections(tracks.z, tracks.positions, tracks.present, accuracy)
 
@@ -160,7 +159,7 @@ def is_learned(errors: Array) -> bool:
 
 def _accuracy(detector: Detector, test: RenderedSplit, z: Array, present: NDArray[np.bool_]) -> float:
     device = next(detector.model.parameters()).device
-    frames = frames_of(test.clip.frames, detector.background.images, detector.background, device)
+    frames = frames_on(device, test.clip.frames, detector.background)
     with torch.no_grad():
         rendered = reconstruct(
             detector.model,

@@ -19,10 +19,10 @@ from withinpx.experiments.sweep import Experiment
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import compare
 from withinpx.files import writable_folder, write_json
-from withinpx.jobs.job import Job as SweepJob
-from withinpx.jobs.job import Row
-from withinpx.tracking.attempt import Job, attempt
-from withinpx.tracking.plan import Wishes, make_plan
+from withinpx.jobs.job import Job, Row
+from withinpx.tracking.attempt import Setup, attempt
+from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.plan import make_plan
 from withinpx.training.fit import FitSettings
 
 FIRST_CASE = "three_things"
@@ -56,9 +56,9 @@ class GeneratedExperiment(Experiment):
 
     key, columns = ("case", "seed"), COLUMNS
 
-    def jobs(self, table: RunTable) -> list[SweepJob]:
+    def jobs(self, table: RunTable) -> list[Job]:
         return [
-            SweepJob(f"{case}, seed {seed}", track_generated, (case, seed, self.settings))
+            Job(f"{case}, seed {seed}", track_generated, (case, seed, self.settings))
             for case in CASES
             for seed in range(self.seeds if case == FIRST_CASE else max(1, self.seeds // 10))
             if {"case": case, "seed": seed} not in table
@@ -85,10 +85,8 @@ def track_generated(case: str, seed: int, settings: FitSettings) -> list[Row]:
         inspection = inspect(made.clip)
     except InputError as error:
         return [{**row, "seconds": 0.0, "said": str(error)}]
-    plan = make_plan(inspection, Wishes(), 1.0)
-    size = (made.clip.width, made.clip.height)
-    done = attempt(Job(inspection, plan, made.clip.selection, size, made.clip.source), seed, settings)
-    tracks = done.detector.tracks(done.seen, np.arange(len(made.clip)), made.clip.times_s)
+    done = attempt(Setup(inspection, make_plan(inspection, TrackOptions())), seed, settings)
+    tracks = done.detector.tracks(done.seen, made.clip.numbers, made.clip.times_s)
     certificate = done.detector.certificate
     found = compare(tracks, np.where((made.visible > VISIBLE)[..., None], made.truth, np.nan))
     return [

@@ -40,7 +40,7 @@ class Comparison:
     median: float  # error of the certified calibrated positions, px
     largest: float
     largest_raw: float  # of certified z, along the worse axis
-    outside: int  # certified positions outside their bound, raw or calibrated
+    outside: int  # certified frames with z outside theorem_px or (x, y) outside bound_px
 
 
 def read_objects(path: Path, offset: float = 0.0) -> list[TrueObject]:
@@ -113,14 +113,14 @@ def compare(tracks: Tracks, truth: Array) -> Comparison:
         if typical_distances(obj, tracks)[track] >= max(obj.tolerance, half_size):
             continue
         found += 1
-        positions, raw, bound, certified = (
+        positions, raw, bound, theorem_px, certified = (
             at_frames(obj.frames, tracks, column)[:, track]
-            for column in (tracks.positions, tracks.z, tracks.bound_px, tracks.certified)
+            for column in (tracks.positions, tracks.z, tracks.bounds, tracks.theorem_px, tracks.certified)
         )
         sure = certified == 1
         errors.append(np.linalg.norm(positions - obj.positions, axis=-1)[sure])
         raw_errors.append(np.abs(raw - obj.positions).max(axis=-1)[sure])
-        beyond = is_outside(raw, obj.positions, bound) | is_outside(positions, obj.positions, bound)
+        beyond = is_outside(raw, obj.positions, theorem_px) | is_outside(positions, obj.positions, bound)
         outside += int(beyond[sure].sum())
     all_errors, all_raw = np.concatenate(errors), np.concatenate(raw_errors)
     if not len(all_errors):

@@ -1,29 +1,32 @@
 """Appendix E: real videos (traffic, mini pool). Track one, compare with its truth, render new motions."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.data.recording import sample_clip
+from withinpx.data.recording import open_recording
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.files import write_json
 from withinpx.tracking.edit import draw_superimposed, edited_frames, empty_picture, superimpose
-from withinpx.tracking.track import Tracked, TrackSettings, track
+from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.progress import Report
+from withinpx.tracking.result import Result
+from withinpx.tracking.track import track
 from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.fit import FitSettings
 
+OPTIONS = TrackOptions()
 FRAMES = 12  # of each motion that is superimposed
 
 
 def reproduce_video(
-    clip: Path, truth: Path | None, out: Path, *, origin: float, settings: FitSettings, say: Callable[[str], None]
+    clip: Path, truth: Path | None, out: Path, *, origin: float, settings: FitSettings, progress: bool | Report = True
 ) -> dict[str, Any]:
     """Figures 10 and 11 and the errors of appendix E; a folder with an interrupted run is resumed."""
-    asked = TrackSettings()
-    done = track(clip, out, asked, settings, resume=(out / RUN_CONFIG).exists(), say=say)
+    resume = (out / RUN_CONFIG).exists()
+    done = track(clip, OPTIONS, out=out, settings=settings, resume=resume, progress=progress)
     draw_motions(out / "superimposed.png", done, clip)
     found: dict[str, Any] = {"clip": clip.name, "objects": done.tracks.objects}
     if truth is not None:
@@ -32,7 +35,7 @@ def reproduce_video(
     return found
 
 
-def errors(done: Tracked, truth: NDArray[np.float64]) -> dict[str, Any]:
+def errors(done: Result, truth: NDArray[np.float64]) -> dict[str, Any]:
     """As in the paper, the mean squared error in units of the image size; and errors in px."""
     comparison = compare(done.tracks, truth)
     size = np.array([done.tracks.width, done.tracks.height])
@@ -49,11 +52,11 @@ def errors(done: Tracked, truth: NDArray[np.float64]) -> dict[str, Any]:
     }
 
 
-def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
+def draw_motions(path: Path, done: Result, clip: Path) -> Path:
     """Frames superimposed: the training data, and two motions that never happened."""
     detector = done.detector
     background = empty_picture(detector)
-    frames = sample_clip(clip, detector.selection, FRAMES).frames
+    frames = open_recording(clip).sample(detector.selection, FRAMES).frames
     noise = float(np.median(detector.background.threshold))
     rows = [("training data", superimpose(frames, background, noise))]
     for number, trajectories in enumerate(new_trajectories(done), start=1):
@@ -62,7 +65,7 @@ def draw_motions(path: Path, done: Tracked, clip: Path) -> Path:
     return draw_superimposed(path, rows)
 
 
-def new_trajectories(done: Tracked) -> list[dict[int, NDArray[np.float64]]]:
+def new_trajectories(done: Result) -> list[dict[int, NDArray[np.float64]]]:
     """Two motions of all objects within the region each has covered: along its rising diagonal, and down and up."""
     diagonal, dip = {}, {}
     for column, obj in enumerate(done.detector.certificate.objects):
