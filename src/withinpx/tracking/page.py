@@ -133,10 +133,11 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
             because = BECAUSE.get(check.name, check.name)
             sentences.append(f"Object {obj.object} is refused because {because}: {check.message}.")
     good = [column for column, obj in enumerate(certificate.objects) if obj.certified]
-    present, certified = int(tracks.present[:, good].sum()), int(tracks.certified[:, good].sum())
+    proved = tracks.bounds[:, good][tracks.certified[:, good]]
+    present, certified = int(tracks.present[:, good].sum()), len(proved)
     if not certified:
         return [*sentences, "No position has a proved bound."]
-    largest = bound_text(float(np.nanmax(tracks.bounds[:, good])))[1:]
+    largest = bound_text(float(proved.max()))[1:]
     whose = "" if certificate.certified else f" of {_names([certificate.objects[column].object for column in good])}"
     sure = ", for certain," if certificate.support > 0 else ""  # else it holds for a part of the Gaussian only
     others = "" if certified == present else " The others are marked as refused and have no bound."

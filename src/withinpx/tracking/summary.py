@@ -14,9 +14,11 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from withinpx.data.selection import EVERYTHING, Selection
-from withinpx.figures import STYLE
+from withinpx.figures import STYLE, save_figure
 from withinpx.palette import colour_of, luma, rgb
 from withinpx.tracking.tracks import Tracks, bound_text
+
+__all__ = ["caption", "plot_summary", "save_figure"]
 
 Pixels = NDArray[np.uint8]  # (height, width, colours)
 WIDTH = 9.6  # inches
