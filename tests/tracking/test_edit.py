@@ -36,7 +36,7 @@ REACH = SUPPORT + DECODER_RF // 2 + 1  # px around z that the decoder can touch
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    """Untrained: its renderings look like nothing, but they are rendered at their positions."""
+    """Untrained: objects have a random appearance, but they are rendered at their positions."""
     config = NetworkConfig(
         HEIGHT,
         WIDTH,

@@ -66,13 +66,13 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
 
 
 def _coco_results(tracks: Tracks, detector: Detector | None) -> Iterator[dict[str, Any]]:
-    boxes = tracks.boxes.round(4)
+    boxes, scores = tracks.boxes.round(4), tracks.scores
     for row, index in np.argwhere(tracks.present).tolist():
         result = {
             "image_id": int(tracks.frames[row]),
             "category_id": index + 1,
             "bbox": boxes[row, index].tolist(),
-            "score": float(tracks.scores[row, index]),
+            "score": float(scores[row, index]),
         }
         if detector is not None:
             result["segmentation"] = run_lengths(object_mask(detector, tracks, row, index))
@@ -105,11 +105,11 @@ def write_dlc(tracks: Tracks, path: Path) -> Path:
     DeepLabCut puts (0, 0) at the *centre* of the first pixel: every position is half a pixel less than ours, and empty
     where the object is absent. There is one row per tracked frame, which begins with the frame's number.
     """
-    columns = {}
+    columns, scores = {}, tracks.scores
     for index in range(tracks.objects):
         present = tracks.present[:, index]
         x, y = (np.where(present, np.char.mod("%.4f", axis), "") for axis in tracks.positions[:, index].T - 0.5)
-        likelihood = np.char.mod("%g", tracks.scores[:, index])
+        likelihood = np.char.mod("%g", scores[:, index])
         for coordinate, values in (("x", x), ("y", y), ("likelihood", likelihood)):
             columns["withinpx", f"object{index}", "centre", coordinate] = values
     table = pd.DataFrame(columns, index=tracks.frames)

@@ -96,9 +96,10 @@ class _Graph(nn.Module):
         left, top, width, height = selection.crop or (0, 0, *size[::-1])
         self._rows, self._columns = slice(top, top + height), slice(left, left + width)
         self._scale, self._corner = selection.scale, torch.tensor([left, top])
-        self._row_weights, self._column_weights = (
-            torch.from_numpy(resampling(side, selection.scale)) for side in (height, width)
-        )
+        if selection.scale != 1:
+            self._row_weights, self._column_weights = (
+                torch.from_numpy(resampling(side, selection.scale)) for side in (height, width)
+            )
         self._middle = torch.tensor([config.width, config.height]) / 2
         y, x = np.mgrid[: config.height, : config.width] + 0.5
         self._centres = _float32(np.stack([x.ravel(), y.ravel()], axis=-1)) - self._middle
@@ -135,7 +136,7 @@ def resampling(length: int, scale: float) -> NDArray[np.float32]:
     method = Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC
     lines = Image.fromarray(np.eye(length, dtype=np.float32))
     part = (0, 0, length, min(kept / scale, length))
-    return np.asarray(lines.resize((length, kept), method, box=part), np.float32)
+    return np.array(lines.resize((length, kept), method, box=part), np.float32)
 
 
 def _rounded(levels: Tensor) -> Tensor:
