@@ -1,6 +1,9 @@
 """Made-up tracks: three objects, the second refused for a while, the third absent at first, uneven times."""
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from withinpx.tracking.tracks import Tracks
 
@@ -18,20 +21,39 @@ def made_up(frames: int = 8) -> Tracks:
         ],
         axis=1,
     ).astype(np.float64)
-    present, certified = (np.ones((frames, 3), np.bool_) for _ in range(2))
-    certified[3:5, 1] = False
-    present[:2, 2] = certified[:2, 2] = False
-    return Tracks(
+    present = np.ones((frames, 3), np.bool_)
+    present[:2, 2] = False
+    theorem_px = np.broadcast_to([5.25, 4.0, 6.5], present.shape)
+    tracks = Tracks(
         frames=10 + 2 * rows,
         times_s=np.cumsum(random.uniform(0.01, 0.2, frames)).round(6),
         positions=positions,
-        z=positions + np.array([0.5, -0.25]),
         sizes=np.broadcast_to([6.0, 4.0], positions.shape).copy(),
-        bounds=np.where(certified, [5.75, 4.5, 7.0], np.nan),
-        theorem_px=np.where(certified, [5.25, 4.0, 6.5], np.nan),
+        bounds=theorem_px + 0.5,
+        z=positions + np.array([0.5, -0.25]),
+        theorem_px=theorem_px,
         residual_px=np.where(present, random.uniform(0, 1, present.shape).round(4), np.nan),
         present=present,
-        reasons=np.where(certified, "", np.where(present, "reconstruction", "absent")),
+        reasons=np.full(present.shape, "", "<U16"),
         width=WIDTH,
         height=HEIGHT,
     )
+    at_border = np.zeros_like(present)
+    at_border[3:5, 1] = True
+    return refused(refused(tracks, ~present, "absent"), at_border, "border")
+
+
+def refused(tracks: Tracks, which: NDArray[np.bool_], reason: str) -> Tracks:
+    """The tracks with these positions (f, n) refused."""
+    return replace(
+        tracks,
+        reasons=np.where(which, reason, tracks.reasons),
+        bounds=np.where(which, np.nan, tracks.bounds),
+        theorem_px=np.where(which, np.nan, tracks.theorem_px),
+    )
+
+
+def never_present(tracks: Tracks) -> Tracks:
+    nowhere = np.zeros_like(tracks.present)
+    nothing = np.full(nowhere.shape, np.nan)
+    return refused(replace(tracks, present=nowhere, residual_px=nothing), ~nowhere, "absent")

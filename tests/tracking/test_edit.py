@@ -1,4 +1,4 @@
-"""Objects go where they are sent, and nothing else changes."""
+"""Objects are rendered along their new trajectories, and nothing else changes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
-from withinpx.certificate.shift import Shift, shifts_at
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.errors import InputError
@@ -19,15 +19,15 @@ from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.edit import (
-    along,
-    draw_superimposed,
     edited_frames,
-    empty_picture,
+    empty_frame,
+    interpolate,
     parse_path,
     parse_paths,
-    raw_positions,
     superimpose,
     write_edit,
+    write_superimposed,
+    z_along,
 )
 
 WIDTH, HEIGHT, SUPPORT, DECODER_RF = 61, 47, 3.2, 9
@@ -36,7 +36,7 @@ REACH = SUPPORT + DECODER_RF // 2 + 1  # px around z that the decoder can touch
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    """Untrained: what is drawn is anything, but it is drawn at its place."""
+    """Untrained: objects have a random appearance, but they are rendered at their positions."""
     config = NetworkConfig(
         HEIGHT,
         WIDTH,
@@ -51,22 +51,22 @@ def detector() -> Detector:
     )
     model = new_network(config, 0).eval()
     last: Any = model.decoder[-1]
-    last.bias.data[0] = 0.0  # half opaque, so that its colours can be seen
+    last.bias.data[0] = 0.0  # half opaque, so that its colours show
     last.weight.data *= 4
     still = np.random.default_rng(0).uniform(0.3, 0.6, (1, HEIGHT, WIDTH, 3)).astype(np.float32)
-    objects = tuple(ObjectCertificate(each, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for each in range(2))
+    objects = tuple(ObjectCertificate(index, (5, 5), 4.0, (0, 0), Limits(1.0), ()) for index in range(2))
     certificate = Certificate("made up", 10, 2, 9, DECODER_RF, 0.8, SUPPORT, 1.0, objects, unused=(2,))
-    backdrop = BackgroundModel(still, np.full((HEIGHT, WIDTH), 0.05, np.float32))
-    return Detector(model, backdrop, Selection(), (WIDTH, HEIGHT), (Shift.everywhere(np.zeros(2)),) * 3, certificate)
+    background = BackgroundModel(still, np.full((HEIGHT, WIDTH), 0.05, np.float32))
+    return Detector(model, background, Selection(), (WIDTH, HEIGHT), (Shift.constant(np.zeros(2)),) * 3, certificate)
 
 
-def at(detector: Detector, each: int, x: float, y: float) -> NDArray[np.uint8]:
-    (picture,) = edited_frames(detector, {each: np.array([[x, y]])}, 1)
-    return picture
+def at(detector: Detector, obj: int, x: float, y: float) -> NDArray[np.uint8]:
+    (frame,) = edited_frames(detector, {obj: np.array([[x, y]])}, 1)
+    return frame
 
 
-def changed(picture: NDArray[np.uint8], detector: Detector) -> NDArray[np.bool_]:
-    return np.asarray((picture != empty_picture(detector)).any(axis=-1))
+def changed(frame: NDArray[np.uint8], detector: Detector) -> NDArray[np.bool_]:
+    return np.asarray((frame != empty_frame(detector)).any(axis=-1))
 
 
 def near(x: float, y: float) -> NDArray[np.bool_]:
@@ -75,7 +75,7 @@ def near(x: float, y: float) -> NDArray[np.bool_]:
 
 
 @pytest.mark.parametrize("text", ["object=1:40,30:80.5,60", "1:40,30:80.5,60"])
-def test_a_path_is_read_as_it_is_typed(text: str) -> None:
+def test_a_path_is_parsed(text: str) -> None:
     assert parse_path(text) == (1, [(40.0, 30.0), (80.5, 60.0)])
 
 
@@ -86,20 +86,20 @@ def test_a_path_is_read_as_it_is_typed(text: str) -> None:
         ("object=:40,30", "does not begin with an object's number"),
         ("-1:40,30", "does not begin with an object's number"),
         ("", "does not begin with an object's number"),
-        ("0", "goes nowhere"),
+        ("0", "has no point"),
         ("0:40;30", "'40;30' in the path '0:40;30' is no point x,y"),
         ("0:40,30:", "'' in the path '0:40,30:' is no point x,y"),
         ("0:40,30,20", "'40,30,20' in the path"),
-        ("0:40,nan", "'40,nan' in the path '0:40,nan' lies nowhere"),
+        ("0:40,nan", "'40,nan' in the path '0:40,nan' is not finite"),
     ],
 )
-def test_a_path_with_a_typo_has_its_sentence(text: str, words: str) -> None:
+def test_a_path_with_a_typo_is_reported(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as error:
         parse_path(text)
     assert "\n" not in str(error.value)
 
 
-def test_paths_that_cannot_be_gone_are_refused(detector: Detector) -> None:
+def test_impossible_paths_are_refused(detector: Detector) -> None:
     with pytest.raises(InputError, match="Object 0 has two paths"):
         parse_paths(["0:1,1", "object=0:2,2"])
     with pytest.raises(InputError, match="There is no path"):
@@ -108,38 +108,38 @@ def test_paths_that_cannot_be_gone_are_refused(detector: Detector) -> None:
         edited_frames(detector, {}, 3)
     with pytest.raises(InputError, match="There is no object 2: the detector follows 0, 1"):
         edited_frames(detector, parse_paths(["2:20,20"]), 3)
-    with pytest.raises(InputError, match=r"leaves the picture at \(20, 400\): x goes from 0 to 61 px"):
+    with pytest.raises(InputError, match=r"leaves the frame at \(20, 400\): x goes from 0 to 61 px"):
         edited_frames(detector, parse_paths(["0:20,20:20,400"]), 3)
-    with pytest.raises(InputError, match="0 frames were asked for"):
+    with pytest.raises(InputError, match="number of frames is 0"):
         edited_frames(detector, parse_paths(["0:20,20"]), 0)
 
 
-def test_every_stretch_of_a_path_takes_equally_long() -> None:
-    way = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 40.0]])
-    assert along(way, 5).tolist() == [[0, 0], [5, 0], [10, 0], [10, 20], [10, 40]]
-    assert along(way[:1], 3).tolist() == [[0, 0]] * 3
-    assert along(way, 1).tolist() == [[0, 0]]
+def test_every_segment_of_a_path_takes_equally_long() -> None:
+    path = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 40.0]])
+    assert interpolate(path, 5).tolist() == [[0, 0], [5, 0], [10, 0], [10, 20], [10, 40]]
+    assert interpolate(path[:1], 3).tolist() == [[0, 0]] * 3
+    assert interpolate(path, 1).tolist() == [[0, 0]]
 
 
-def test_an_object_changes_the_picture_only_where_it_is(detector: Detector) -> None:
-    for each, x, y in ((0, 20, 20), (1, 44, 30)):
-        touched = changed(at(detector, each, x, y), detector)
+def test_an_object_changes_the_frame_only_around_its_position(detector: Detector) -> None:
+    for obj, x, y in ((0, 20, 20), (1, 44, 30)):
+        touched = changed(at(detector, obj, x, y), detector)
         assert touched.any()
         assert not (touched & ~near(x, y)).any()
 
 
-def test_each_object_goes_its_own_way(detector: Detector) -> None:
+def test_each_object_follows_its_own_path(detector: Detector) -> None:
     paths = parse_paths(["0:12,12:12,30", "1:48,12:30,34"])
-    for picture, first, second in zip(
-        edited_frames(detector, paths, 4), along(paths[0], 4), along(paths[1], 4), strict=True
+    for frame, first, second in zip(
+        edited_frames(detector, paths, 4), interpolate(paths[0], 4), interpolate(paths[1], 4), strict=True
     ):
-        touched = changed(picture, detector)
+        touched = changed(frame, detector)
         assert (touched & near(*first)).any()
         assert (touched & near(*second)).any()
         assert not (touched & ~near(*first) & ~near(*second)).any()
 
 
-def test_what_is_moved_by_whole_pixels_is_the_same_thing(detector: Detector) -> None:
+def test_an_object_moved_by_whole_pixels_looks_the_same(detector: Detector) -> None:
     even = replace(
         detector, background=replace(detector.background, images=np.full_like(detector.background.images, 0.4))
     )
@@ -147,28 +147,28 @@ def test_what_is_moved_by_whole_pixels_is_the_same_thing(detector: Detector) -> 
     assert abs(moved.astype(int) - at(even, 0, 31.25, 27.5)).max() <= 1  # rounding
 
 
-def test_the_shift_is_taken_off_so_that_the_drawing_is_centred(detector: Detector) -> None:
-    moved = replace(detector, shift=(Shift.everywhere(np.array([3.0, -2.0])),) * 3)
+def test_the_shift_is_subtracted_so_that_the_rendering_is_centred(detector: Detector) -> None:
+    moved = replace(detector, shifts=(Shift.constant(np.array([3.0, -2.0])),) * 3)
     assert np.array_equal(at(moved, 1, 33, 18), at(detector, 1, 30, 20))
-    draw = np.random.default_rng(0)
-    shift = (Shift(draw.uniform(0, 60, (20, 2)), draw.uniform(-0.4, 0.4, (20, 2)), 8.0),) * 3  # as of a perspective
+    random = np.random.default_rng(0)
+    shifts = (Shift(random.uniform(0, 60, (20, 2)), random.uniform(-0.4, 0.4, (20, 2)), 8.0),) * 3  # as in perspective
     paths = parse_paths(["1:12,12:48,34"])
-    raw, present = raw_positions(replace(detector, shift=shift), paths, 9)
+    z, present = z_along(replace(detector, shifts=shifts), paths, 9)
     assert present.tolist() == [False, True, False]
-    reached = (raw + shifts_at(shift, raw))[:, 1]
-    np.testing.assert_allclose(reached, along(paths[1], 9), atol=0.01)
+    centres = (z + shifts_at(shifts, z))[:, 1]
+    np.testing.assert_allclose(centres, interpolate(paths[1], 9), atol=0.01)
 
 
-def test_places_are_the_recordings_own(detector: Detector) -> None:
+def test_paths_are_in_pixels_of_the_recording(detector: Detector) -> None:
     part = replace(detector, selection=Selection(crop=(100, 50, 122, 94), scale=0.5), recording=(640, 480))
     assert np.array_equal(at(part, 0, 100 + 2 * 20, 50 + 2 * 30), at(detector, 0, 20, 30))
     with pytest.raises(InputError, match="x goes from 100 to 222 px, y from 50 to 144 px"):
         at(part, 0, 20, 30)
 
 
-def test_a_moving_cameras_background_is_its_first_picture(detector: Detector) -> None:
-    pictures = np.concatenate([detector.background.images, 1 - detector.background.images])
-    moving = replace(detector, background=replace(detector.background, images=pictures), moving_camera=True)
+def test_the_background_of_a_moving_camera_is_its_first_image(detector: Detector) -> None:
+    images = np.concatenate([detector.background.images, 1 - detector.background.images])
+    moving = replace(detector, background=replace(detector.background, images=images), moving_camera=True)
     assert np.array_equal(at(moving, 0, 20, 20), at(detector, 0, 20, 20))
 
 
@@ -205,10 +205,11 @@ def test_superimposed_noise_is_background() -> None:
 
 
 @pytest.mark.parametrize("colours", [1, 3])
-def test_the_figure_has_a_row_per_picture(tmp_path: Path, colours: int) -> None:
-    picture = np.full((20, 40, colours), 90, np.uint8)
-    sizes = []
+def test_the_figure_has_a_row_per_image(tmp_path: Path, colours: int) -> None:
+    image = np.full((20, 40, colours), 90, np.uint8)
+    heights = []
     for names in (("training data",), ("training data", "generated 1", "generated 2")):
-        with Image.open(draw_superimposed(tmp_path / "new" / "edit.png", [(name, picture) for name in names])) as drawn:
-            sizes.append(drawn.height)
-    assert sizes[1] > 2.5 * sizes[0]
+        path = write_superimposed(tmp_path / "new" / "edit.png", [(name, image) for name in names])
+        with Image.open(path) as figure:
+            heights.append(figure.height)
+    assert heights[1] > 2.5 * heights[0]

@@ -1,6 +1,7 @@
-"""Other tools read what we write, and find the same places in it."""
+"""Other tools read the exported files, and find the same positions in them."""
 
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,20 @@ from numpy.typing import NDArray
 
 from tests.tracking.scenes import HEIGHT, WIDTH, made_up
 from withinpx.errors import InputError
-from withinpx.tracking.exports import coco_rle, export, to_supervision
+from withinpx.tracking import exports
+from withinpx.tracking.exports import export, run_lengths
 from withinpx.tracking.tracks import Tracks
 
 
-def box_mask(tracks: Tracks, row: int, each: int) -> NDArray[np.bool_]:
-    left, top, width, height = tracks.boxes[row, each]
+@dataclass(frozen=True)
+class SizeOnly:
+    """Stands for a detector where only its size matters."""
+
+    recording: tuple[int, int]
+
+
+def box_mask(detector: Any, tracks: Tracks, row: int, index: int) -> NDArray[np.bool_]:
+    left, top, width, height = tracks.boxes[row, index]
     y, x = np.mgrid[:HEIGHT, :WIDTH] + 0.5
     return np.asarray((x >= left) & (x < left + width) & (y >= top) & (y < top + height))
 
@@ -31,32 +40,34 @@ old_arrays = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 def test_run_lengths_decode_to_the_mask(share: float, size: tuple[int, int]) -> None:
     decode: Any = import_module("pycocotools.mask").decode
     mask = np.random.default_rng(0).uniform(size=size) < share
-    assert np.array_equal(decode(coco_rle(mask)).astype(np.bool_), mask)
+    assert np.array_equal(decode(run_lengths(mask)).astype(np.bool_), mask)
 
 
 @old_arrays
-def test_coco_tools_load_boxes_scores_and_masks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("detector", [None, SizeOnly((WIDTH, HEIGHT))], ids=["boxes", "masks"])
+def test_coco_tools_load_boxes_scores_and_masks(detector: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "object_mask", box_mask)
     coco: Any = import_module("pycocotools.coco").COCO
     tracks = made_up()
-    results, images = export(
-        tracks, tmp_path, ["coco"], lambda row, each: box_mask(tracks, row, each) if each < 2 else None
-    )
+    results, images = export(tracks, tmp_path, ["coco"], detector)
     dataset = coco(str(images))
     loaded = dataset.loadRes(str(results))
     assert sorted(dataset.getImgIds()) == tracks.frames.tolist()
     assert len(loaded.anns) == tracks.present.sum()
-    for row, each in np.argwhere(tracks.present).tolist():
-        (found,) = loaded.loadAnns(loaded.getAnnIds(imgIds=int(tracks.frames[row]), catIds=each + 1))
-        x, y = tracks.positions[row, each]
+    for row, index in np.argwhere(tracks.present).tolist():
+        (found,) = loaded.loadAnns(loaded.getAnnIds(imgIds=int(tracks.frames[row]), catIds=index + 1))
+        x, y = tracks.positions[row, index]
         assert found["bbox"] == pytest.approx([x - 3, y - 2, 6, 4])
-        assert found["score"] == (1.0 if tracks.certified[row, each] else 0.5)
-        if each < 2:
-            assert np.array_equal(loaded.annToMask(found).astype(np.bool_), box_mask(tracks, row, each))
+        assert found["score"] == (1.0 if tracks.certified[row, index] else 0.5)
+        if detector is not None:
+            expected = box_mask(detector, tracks, row, index)
+            assert np.array_equal(loaded.annToMask(found).astype(np.bool_), expected)
 
 
-def test_a_mask_of_another_size_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="object 0 is 4x3 px where the picture is 48x36 px"):
-        export(made_up(), tmp_path, ["coco"], lambda row, each: np.ones((3, 4), np.bool_))
+def test_the_detector_of_another_recording_renders_no_masks(tmp_path: Path) -> None:
+    other: Any = SizeOnly((4, 3))
+    with pytest.raises(InputError, match="made for 4x3 px, the tracks are of 48x36 px"):
+        export(made_up(), tmp_path, ["coco"], other)
 
 
 def test_mot_counts_frames_objects_and_pixels_from_one(tmp_path: Path) -> None:
@@ -92,32 +103,36 @@ def test_movement_reads_the_deeplabcut_table(tmp_path: Path) -> None:
     (path,) = export(tracks, tmp_path, ["dlc"])
     poses = load_poses.from_dlc_file(path)
     assert poses.position.sizes == {"time": 8, "space": 2, "keypoints": 1, "individuals": 3}
-    places = poses.position.transpose("time", "individuals", "keypoints", "space").values[:, :, 0]
+    positions = poses.position.transpose("time", "individuals", "keypoints", "space").values[:, :, 0]
     expected = np.where(tracks.present[..., None], tracks.positions - 0.5, np.nan)
-    np.testing.assert_allclose(places, expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(positions, expected, rtol=0, atol=1e-4)
     likelihood = np.where(tracks.present, np.where(tracks.certified, 1.0, 0.5), 0.0)
     assert np.array_equal(poses.confidence.values[:, 0], likelihood)
 
 
-@pytest.mark.filterwarnings("ignore:OpenCV:UserWarning")  # supervision does without it, and says so
+@pytest.mark.filterwarnings("ignore:OpenCV:UserWarning")  # supervision warns where it does without it
 def test_supervision_gets_the_objects_that_are_present() -> None:
     tracks = made_up()
-    found = to_supervision(tracks, 0)
+    found = tracks.to_supervision(10)
     assert found.tracker_id.tolist() == [0, 1]
     np.testing.assert_allclose(found.xyxy[0], [5.25, 7.5, 11.25, 11.5])
-    assert found.data["bound_px"].tolist() == [5.25, 4.0]
-    refused = to_supervision(tracks, 3)
+    assert found.data["bound_px"].tolist() == [5.75, 4.5]
+    assert found.data["theorem_px"].tolist() == [5.25, 4.0]
+    refused = tracks.to_supervision(16)
     assert refused.confidence.tolist() == [1.0, 0.5, 1.0]
     assert len(refused[refused.data["certified"]]) == 2
+    assert np.isnan(refused.data["bound_px"]).tolist() == [False, True, False]
     assert len(import_module("supervision").Detections.merge([found, refused])) == 5
+    with pytest.raises(InputError, match="Frame 11 is not tracked"):
+        tracks.to_supervision(11)
 
 
 def test_without_supervision_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "supervision", None)
     with pytest.raises(InputError, match=r"pip install 'withinpx\[supervision\]'"):
-        to_supervision(made_up(), 0)
+        made_up().to_supervision(10)
 
 
-def test_a_format_we_do_not_write_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="choose of coco, mot, dlc"):
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="choose one of coco, mot, dlc"):
         export(made_up(), tmp_path, ["yolo"])  # type: ignore[list-item]

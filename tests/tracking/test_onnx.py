@@ -1,4 +1,4 @@
-"""As an ONNX file a detector says what it says in PyTorch."""
+"""A detector exported to ONNX finds the positions that it finds in PyTorch."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.tracked_clip import TrackedClip
-from withinpx.certificate.shift import Shift, shifts_at
+from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.cli import main
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
-from withinpx.tracking.detector import Detector, load_clip_detector
+from withinpx.tracking.detector import Detector
 from withinpx.tracking.onnx_file import NAME, onnx_bytes, resampling, write_onnx
 from withinpx.tracking.tracks import read_tracks
 
@@ -22,29 +22,29 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 @pytest.fixture(scope="module")
 def detector(tracked: TrackedClip) -> Detector:
-    return load_clip_detector(tracked.folder)[0]
+    return tracked.detector
 
 
 def run(file: bytes, frames: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_outputs()]
+    names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, {"frames": frames}), strict=True))
 
 
 def test_positions_are_equal_to_a_thousandth_of_a_pixel(tracked: TrackedClip, detector: Detector) -> None:
     frames = tracked.made.clip.frames
     found = run(onnx_bytes(detector, EVERYTHING), frames)
-    seen = detector.observe(frames, detector.background.images)
+    seen = detector.observe(frames)
     np.testing.assert_allclose(found["z"], seen.z, atol=1e-3)
-    np.testing.assert_allclose(found["positions"], seen.z + shifts_at(detector.shift, seen.z), atol=1e-3)
+    np.testing.assert_allclose(found["positions"], seen.z + shifts_at(detector.shifts, seen.z), atol=1e-3)
 
 
 def test_a_shift_that_varies_is_the_same(tracked: TrackedClip, detector: Detector) -> None:
-    draw = np.random.default_rng(0)
-    varying = Shift(draw.uniform(0, 60, (15, 2)), draw.uniform(-2, 2, (15, 2)), 6.0)
-    found = run(onnx_bytes(replace(detector, shift=(varying,) * 4), EVERYTHING), tracked.made.clip.frames)
-    raw = found["z"].astype(np.float64)
-    np.testing.assert_allclose(found["positions"], raw + shifts_at((varying,) * 4, raw), atol=1e-3)
+    random = np.random.default_rng(0)
+    varying = Shift(random.uniform(0, 60, (15, 2)), random.uniform(-2, 2, (15, 2)), 6.0)
+    found = run(onnx_bytes(replace(detector, shifts=(varying,) * 4), EVERYTHING), tracked.made.clip.frames)
+    z = found["z"].astype(np.float64)
+    np.testing.assert_allclose(found["positions"], z + shifts_at((varying,) * 4, z), atol=1e-3)
 
 
 def test_the_recording_is_cropped_and_scaled_inside(tracked: TrackedClip, detector: Detector) -> None:
@@ -60,15 +60,15 @@ def test_the_recording_is_cropped_and_scaled_inside(tracked: TrackedClip, detect
 
 @pytest.mark.parametrize(("length", "scale"), [(300, 0.37), (90, 0.23), (41, 0.5), (20, 1.5)])
 def test_scaling_is_that_of_the_clip_to_the_last_level(length: int, scale: float) -> None:
-    picture = np.random.default_rng(0).integers(0, 256, (length, length, 1), dtype=np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (length, length, 1), dtype=np.uint8)
     weights = resampling(length, scale)
-    across = np.floor(picture[..., 0].astype(np.float32) @ weights.T + 0.5001)
+    across = np.floor(image[..., 0].astype(np.float32) @ weights.T + 0.5001)
     if scale < 1:
-        np.testing.assert_array_equal(np.floor(weights @ across + 0.5001), Selection(scale=scale).of(picture)[..., 0])
+        np.testing.assert_array_equal(np.floor(weights @ across + 0.5001), Selection(scale=scale).apply(image)[..., 0])
     assert weights.sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_person_writes_one_and_detects_with_it(
+def test_the_command_line_writes_one_and_detects_with_it(
     tracked: TrackedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "one.onnx"
@@ -80,24 +80,14 @@ def test_a_person_writes_one_and_detects_with_it(
     tables = []
     for backend in ("torch", "onnx"):
         out = tmp_path / backend
-        main(
-            [
-                "detect",
-                str(tracked.folder),
-                str(tracked.pictures),
-                "--out",
-                str(out),
-                "--no-overlay",
-                "--backend",
-                backend,
-            ]
-        )
-        tables.append(read_tracks(out / "tracks.csv", 64, 54))
-    one, other = tables
-    there = one.present & other.present
-    assert there.mean() > 0.5
-    np.testing.assert_array_equal(one.certified, other.certified)
-    np.testing.assert_allclose(one.positions[there], other.positions[there], atol=2e-3)
+        arguments = ["detect", str(tracked.folder), str(tracked.images), "--out", str(out), "--no-overlay"]
+        main([*arguments, "--backend", backend])
+        tables.append(read_tracks(out / "tracks.csv"))
+    torch, onnx = tables
+    present = torch.present & onnx.present
+    assert present.mean() > 0.5
+    np.testing.assert_array_equal(torch.certified, onnx.certified)
+    np.testing.assert_allclose(torch.positions[present], onnx.positions[present], atol=2e-3)
 
 
 def test_a_moving_camera_is_refused(detector: Detector, tmp_path: Path) -> None:

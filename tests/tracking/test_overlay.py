@@ -1,4 +1,4 @@
-"""The overlay has the recording's frames and times, and marks where the tracks say."""
+"""The overlay has the recording's frames and times, and marks the tracks' positions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.tracking.scenes import HEIGHT, WIDTH, made_up
-from withinpx.data.selection import EVERYTHING, Selection
+from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 from withinpx.palette import ALARM, REFUSED, colour_of, rgb
+from withinpx.tracking.detect import Chunk
 from withinpx.tracking.overlay import OverlayWriter
 from withinpx.tracking.tracks import Tracks
 
@@ -24,15 +25,19 @@ FACTOR = 14  # 14 * 48 px is the first multiple of at least 640 px
 def written(path: Path, tracks: Tracks, colours: int = 3, selection: Selection = EVERYTHING) -> Path:
     with OverlayWriter(path, tracks.objects, selection) as writer:
         for row in range(len(tracks)):
-            pixels = selection.of(np.full((HEIGHT, WIDTH, colours), GREY, np.uint8))
-            writer.add(pixels, tracks, row, {1: "motion"})
+            writer.add(selection.apply(np.full((HEIGHT, WIDTH, colours), GREY, np.uint8)), tracks, row)
     return path
 
 
-def pictures(path: Path) -> Iterator[NDArray[np.int64]]:
+def images(path: Path) -> Iterator[NDArray[np.int64]]:
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
             yield frame.to_ndarray(format="rgb24").astype(np.int64)
+
+
+def times(path: Path) -> list[float]:
+    with av.open(str(path)) as container:
+        return [float(frame.time or 0) for frame in container.decode(video=0)]
 
 
 def near(pixel: NDArray[np.int64], colour: tuple[int, int, int]) -> bool:
@@ -42,70 +47,87 @@ def near(pixel: NDArray[np.int64], colour: tuple[int, int, int]) -> bool:
 @pytest.mark.parametrize("colours", [1, 3])
 def test_there_are_as_many_frames_as_tracks_at_their_own_times(tmp_path: Path, colours: int) -> None:
     tracks = made_up(12)
-    with av.open(str(written(tmp_path / "overlay.mp4", tracks, colours))) as container:
+    path = written(tmp_path / "overlay.mp4", tracks, colours)
+    with av.open(str(path)) as container:
         stream: Any = container.streams.video[0]
-        times = [frame.time for frame in container.decode(stream)]
         assert (stream.codec_context.name, stream.codec_context.pix_fmt) == ("h264", "yuv420p")
-        ends = float(stream.duration * stream.time_base)
-    np.testing.assert_allclose(times, tracks.times_s - tracks.times_s[0], atol=1 / 90_000)
+        end = float(stream.duration * stream.time_base)
+    np.testing.assert_allclose(times(path), tracks.times_s - tracks.times_s[0], atol=1 / 90_000)
     last = np.diff(tracks.times_s)[-1]
-    assert ends == pytest.approx(times[-1] + last, abs=1e-4)  # the last frame is shown as long as the one before
+    assert end == pytest.approx(times(path)[-1] + last, abs=1e-4)  # the last frame is shown as long as the one before
 
 
-def test_two_frames_at_one_instant_are_both_there(tmp_path: Path) -> None:
-    tracks = made_up(4)
-    still = replace(tracks, times_s=np.array([0.0, 0.1, 0.1, 0.2]))
-    assert len(list(pictures(written(tmp_path / "overlay.mp4", still)))) == 4
+def test_two_frames_with_the_same_time_are_both_there(tmp_path: Path) -> None:
+    same = replace(made_up(4), times_s=np.array([0.0, 0.1, 0.1, 0.2]))
+    assert len(list(images(written(tmp_path / "overlay.mp4", same)))) == 4
 
 
-def test_the_picture_is_enlarged_and_has_even_sides(tmp_path: Path) -> None:
-    height, width, _ = next(pictures(written(tmp_path / "overlay.mp4", made_up(1)))).shape
+def test_frames_without_times_follow_each_other_steadily(tmp_path: Path) -> None:
+    without_clock = replace(made_up(4), times_s=np.full(4, np.nan))
+    assert times(written(tmp_path / "video.mp4", without_clock)) == pytest.approx([0, 0.04, 0.08, 0.12], abs=1e-4)
+    unordered = replace(without_clock, unordered=True)
+    assert times(written(tmp_path / "images.mp4", unordered)) == pytest.approx([0, 1, 2, 3], abs=1e-4)
+
+
+def test_the_frame_is_enlarged_and_has_even_sides(tmp_path: Path) -> None:
+    height, width, _ = next(images(written(tmp_path / "overlay.mp4", made_up(1)))).shape
     assert width == FACTOR * WIDTH
     assert height > FACTOR * HEIGHT
     assert height % 2 == 0
     crop = Selection(crop=(0, 0, 47, 35))
-    sides = next(pictures(written(tmp_path / "odd.mp4", made_up(1), selection=crop))).shape[:2]
+    sides = next(images(written(tmp_path / "odd.mp4", made_up(1), selection=crop))).shape[:2]
     assert all(side % 2 == 0 for side in sides)
 
 
-def test_a_cross_is_drawn_at_the_calibrated_position(tmp_path: Path) -> None:
+def test_a_cross_marks_the_calibrated_position(tmp_path: Path) -> None:
     tracks = made_up()
-    for row, picture in enumerate(pictures(written(tmp_path / "overlay.mp4", tracks))):
-        for each in range(tracks.objects):
-            x, y = np.floor(tracks.positions[row, each] * FACTOR).astype(int)
-            colour = rgb(colour_of(each) if tracks.certified[row, each] else REFUSED)
-            if tracks.present[row, each]:
-                assert near(picture[y, x], colour)
+    for row, image in enumerate(images(written(tmp_path / "overlay.mp4", tracks))):
+        for index in range(tracks.objects):
+            x, y = np.floor(tracks.positions[row, index] * FACTOR).astype(int)
+            colour = rgb(colour_of(index) if tracks.certified[row, index] else REFUSED)
+            if tracks.present[row, index]:
+                assert near(image[y, x], colour)
             else:
-                assert near(picture[y, x], (GREY, GREY, GREY))
+                assert near(image[y, x], (GREY, GREY, GREY))
 
 
-def test_the_bound_is_drawn_around_z_where_it_is_certified(tmp_path: Path) -> None:
+def test_chunks_of_frames_get_the_colours_of_their_objects(tmp_path: Path) -> None:
+    tracks, colours = made_up(2), ["#FF5D4B", "#5F65F6", "#A18B0F"]
+    pixels = np.full((HEIGHT, WIDTH, 3), GREY, np.uint8)
+    frames = [Frame(pixels, 0.1 * row, row, (WIDTH, HEIGHT)) for row in range(2)]
+    with OverlayWriter(tmp_path / "overlay.mp4", 3, colours=colours) as writer:
+        writer.add_chunk(Chunk(tracks, frames))
+    for row, image in enumerate(images(tmp_path / "overlay.mp4")):
+        x, y = np.floor(tracks.positions[row, 0] * FACTOR).astype(int)
+        assert near(image[y, x], rgb(colours[0]))
+
+
+def test_the_bound_is_a_square_around_the_position_where_it_is_certified(tmp_path: Path) -> None:
     tracks = made_up()
-    for row, picture in enumerate(pictures(written(tmp_path / "overlay.mp4", tracks))):
-        z, bound = tracks.z[row, 1], tracks.bound_px[row, 1]
-        x, y = ((z + np.array([0, bound])) * FACTOR).astype(int)
-        edge = picture[y - 4 : y + 4, x - 1 : x + 1].reshape(-1, 3)
-        away = abs(edge - GREY).max()
-        assert away > 60 if tracks.certified[row, 1] else away < 25
+    for row, image in enumerate(images(written(tmp_path / "overlay.mp4", tracks))):
+        bound = 4.5  # where it is certified
+        x, y = ((tracks.positions[row, 1] + np.array([1.5, bound])) * FACTOR).astype(int)  # beside the cross
+        edge = image[y - 4 : y + 4, x - 1 : x + 1].reshape(-1, 3)
+        contrast = abs(edge - GREY).max()
+        assert contrast > 60 if tracks.certified[row, 1] else contrast < 25
 
 
-def test_a_refused_frame_has_a_red_bar_below_the_picture(tmp_path: Path) -> None:
+def test_a_refused_frame_has_a_red_bar_below_it(tmp_path: Path) -> None:
     tracks = made_up()
-    for row, picture in enumerate(pictures(written(tmp_path / "overlay.mp4", tracks))):
-        red = near(picture[FACTOR * HEIGHT + 1, WIDTH], rgb(ALARM))
+    for row, image in enumerate(images(written(tmp_path / "overlay.mp4", tracks))):
+        red = near(image[FACTOR * HEIGHT + 1, WIDTH], rgb(ALARM))
         assert red == bool((tracks.present[row] & ~tracks.certified[row]).any())
 
 
-def test_a_crop_and_a_scale_move_the_cross_with_the_picture(tmp_path: Path) -> None:
+def test_a_crop_and_a_scale_move_the_cross_with_the_frame(tmp_path: Path) -> None:
     selection = Selection(crop=(4, 6, 40, 28), scale=0.5)
     tracks = made_up(1)
-    picture = next(pictures(written(tmp_path / "overlay.mp4", tracks, selection=selection)))
+    image = next(images(written(tmp_path / "overlay.mp4", tracks, selection=selection)))
     x, y = ((tracks.positions[0, 0] - [4, 6]) * 0.5 * 32).astype(int)
-    assert near(picture[y, x], rgb(colour_of(0)))
+    assert near(image[y, x], rgb(colour_of(0)))
 
 
-def test_the_overlay_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_the_overlay_is_complete_or_not_there(tmp_path: Path) -> None:
     tracks = made_up()
     with pytest.raises(KeyboardInterrupt), OverlayWriter(tmp_path / "overlay.mp4", 3) as writer:
         for row in range(len(tracks)):
@@ -117,7 +139,7 @@ def test_the_overlay_is_whole_or_not_there(tmp_path: Path) -> None:
     assert not (tmp_path / "overlay.mp4").exists()
 
 
-def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
+def test_frames_and_tracks_that_do_not_match_are_refused(tmp_path: Path) -> None:
     tracks = made_up()
     pixels = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     with pytest.raises(InputError, match="begun for 2 objects"), OverlayWriter(tmp_path / "a.mp4", 2) as writer:
@@ -125,7 +147,3 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="changes its size"), OverlayWriter(tmp_path / "a.mp4", 3) as writer:
         writer.add(pixels, tracks, 0)
         writer.add(pixels[:20], tracks, 1)
-
-
-def test_eighteen_objects_have_eighteen_colours() -> None:
-    assert len({colour_of(each) for each in range(18)}) == 18

@@ -1,22 +1,24 @@
-"""The page says of every object what the certificate says, and needs nothing but itself."""
+"""The page states every verdict of the certificate, shows no bound where one is refused, and loads nothing."""
 
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.tracking.scenes import made_up
+from tests.tracking.scenes import made_up, refused
 from withinpx.certificate.certificate import Certificate, Check, Limits, ObjectCertificate
 from withinpx.errors import InputError
-from withinpx.tracking.page import PagePictures, verdict_sentences, write_page
-from withinpx.tracking.strip_chart import MOST_STEPS, Course, State, strip_chart
+from withinpx.tracking.page import verdict_sentences, write_page
+from withinpx.tracking.strip_chart import MOST_STEPS, STATES, Course, strip_chart
 from withinpx.tracking.tracks import Tracks
 
 VOID = {"meta", "img", "br", "link", "input"}
+THUMBNAILS = [np.full((9, 7, colours), 200, np.uint8) for colours in (1, 3, 3)]
 
 
 class Balance(HTMLParser):
@@ -44,28 +46,27 @@ class Balance(HTMLParser):
 
 
 def an_object(number: int, failed: str = "") -> ObjectCertificate:
+    units = {"reconstruction": "share", "displacement": "px", "distinct": "share", "heatmap": "px"}
     checks = tuple(
-        Check(name, 0.97, 0.8, unit, name != failed, f"says {name} < {number} & more")
-        for name, unit in (("reconstruction", "share"), ("places", "px"), ("distinct", "share"), ("heatmap", "px"))
+        Check(name, 0.97, 0.8, unit, name != failed, f"{name} < {number} & more") for name, unit in units.items()
     )
     return ObjectCertificate(number, (5.0, 6.5), 3.9, (0.5, -0.25), Limits(0.8), checks)
 
 
 def a_certificate(*failed: str) -> Certificate:
-    objects = tuple(an_object(number, each) for number, each in enumerate(failed))
-    return Certificate("films/<mice> & men.mp4", 8, 2, 9, 11, 0.8, 3.2, 1.0, objects, (3,), ("a <warning>",), "0.1.0")
+    objects = tuple(an_object(number, name) for number, name in enumerate(failed))
+    return Certificate("<mice> & men.mp4", 8, 2, 9, 11, 0.8, 3.2, 1.0, objects, (3,), ("a <warning>",), "0.1.0")
 
 
-def some_pictures(certificate: Certificate, tracks: Tracks | None = None, summary: Path | None = None) -> PagePictures:
-    tracks = tracks or made_up()
-    certified = tracks.certified & np.array([each.certified for each in certificate.objects])
-    reasons = np.where(tracks.present, np.where(certified, "", "border"), "absent").astype("<U16")
-    thumbnails = [np.full((9, 7, colours), 200, np.uint8) for colours in (1, 3, 3)]
-    return PagePictures(thumbnails, summary, replace(tracks, certified=certified), reasons)
+def tracks_of(certificate: Certificate) -> Tracks:
+    tracks = made_up()
+    failed = tracks.present & ~np.array([obj.certified for obj in certificate.objects])
+    return refused(tracks, failed, "distinct")
 
 
-def page_of(path: Path, certificate: Certificate, pictures: PagePictures | None = None) -> tuple[str, Balance]:
-    text = write_page(path / "certificate.html", certificate, pictures or some_pictures(certificate)).read_text()
+def page_of(path: Path, certificate: Certificate, tracks: Tracks | None = None, **more: Any) -> tuple[str, Balance]:
+    tracks = tracks or tracks_of(certificate)
+    text = write_page(path / "certificate.html", certificate, tracks, THUMBNAILS, **more).read_text()
     parsed = Balance()
     parsed.feed(text)
     parsed.close()
@@ -82,22 +83,32 @@ def test_the_page_has_every_verdict_and_every_check(tmp_path: Path) -> None:
     assert words.count("✓ met") == 11
     assert words.count("✗ not met") == 1
     for number in range(3):
-        assert f"says places < {number} & more" in words
+        assert f"displacement < {number} & more" in words
     assert parsed.seen.count("svg") == 3
-    assert "8 because it is cut off by the picture's border" in words
+    assert "8 because another object looks the same" in words
+    _, parsed = page_of(tmp_path, a_certificate("", "", ""))
+    assert "2 because it reaches the border of the frame" in " ".join(parsed.text)
 
 
-def test_a_certified_page_says_so_in_large_letters(tmp_path: Path) -> None:
+def test_a_certified_page_has_its_verdict_in_large_letters(tmp_path: Path) -> None:
     _, parsed = page_of(tmp_path, a_certificate("", "", ""))
     assert "Certified" in parsed.text
     assert "Not certified" not in parsed.text
 
 
-def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
+def test_both_bounds_are_shown_and_neither_of_a_refused_object(tmp_path: Path) -> None:
+    _, parsed = page_of(tmp_path, a_certificate("", "distinct", ""))
+    for bounds in (("±5.8 px", "±5.3 px"), ("±7.0 px", "±6.5 px")):  # around (x, y), around z
+        assert all(parsed.text.count(bound) == 1 for bound in bounds)
+    assert parsed.text.count("theorem alone ±3.9 px") == 2
+    assert parsed.text.count("none") == 2
+    assert not {"±4.5 px", "±4.0 px"} & set(parsed.text)
+
+
+def test_the_page_loads_nothing(tmp_path: Path) -> None:
     summary = tmp_path / "summary.png"
     Image.new("RGB", (40, 30), "red").save(summary)
-    certificate = a_certificate("", "", "")
-    text, parsed = page_of(tmp_path, certificate, some_pictures(certificate, summary=summary))
+    text, parsed = page_of(tmp_path, a_certificate("", "", ""), summary=summary)
     assert "http://" not in text
     assert "https://" not in text
     sources = re.findall(r'src="([^"]{0,22})', text)
@@ -106,59 +117,81 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert not {"script", "link", "iframe"} & set(parsed.seen)
 
 
-def test_what_a_file_is_called_cannot_break_the_page(tmp_path: Path) -> None:
+def test_objects_have_the_given_colours(tmp_path: Path) -> None:
+    colours = ["#FF5D4B", "#5F65F6", "#A18B0F"]
+    text, _ = page_of(tmp_path, a_certificate("", "", ""), colours=colours)
+    for colour in colours:
+        assert text.count(f"border-color:{colour}") == 2
+        assert f'stroke="{colour}"' in text
+
+
+def test_a_files_name_cannot_break_the_page(tmp_path: Path) -> None:
     text, parsed = page_of(tmp_path, a_certificate("", "", ""))
     assert "<mice>" not in text
-    assert "films/<mice> & men.mp4" in parsed.text
+    assert "<mice> & men.mp4" in parsed.text
     assert "a <warning>" in parsed.text
 
 
+def test_the_page_names_the_recording_without_its_folder(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.png"
+    Image.new("RGB", (40, 30), "red").save(summary)
+    certificate = replace(a_certificate("", "", ""), source="/home/somebody/films/mouse.mp4")
+    text, _ = page_of(tmp_path, certificate, summary=summary)
+    assert "mouse.mp4" in text
+    assert "somebody" not in text
+    assert str(tmp_path) not in text
+
+
 def test_the_sentence_has_the_largest_bound_of_any_certified_position() -> None:
-    certificate = a_certificate("", "", "")
-    tracks = made_up()
-    bounds = tracks.bound_px.copy()
+    certificate, tracks = a_certificate("", "", ""), made_up()
+    bounds = tracks.bounds.copy()
     bounds[3, 1] = 99.0  # refused there
     bounds[4, 2] = 7.01
-    said = verdict_sentences(certificate, replace(tracks, bound_px=bounds))
-    assert said[0].startswith(
-        "Every certified position z is within 7.1 px of the object's centre, across and down, for"
+    proved, counted = verdict_sentences(certificate, replace(tracks, bounds=bounds))
+    assert proved.startswith(
+        "Every certified position (x, y) is within 7.1 px of the object's centre, along each axis, for certain, if"
     )
-    assert said[1] == "20 of 22 positions (91%) are certified. Nothing is promised of the others, which are marked."
+    assert counted == "20 of 22 positions (91%) are certified. The others are marked as refused and have no bound."
 
 
-def test_nothing_is_promised_of_a_refused_object() -> None:
+def test_nothing_is_claimed_of_a_refused_object() -> None:
     certificate = a_certificate("", "distinct", "")
-    refused, promised, counted = verdict_sentences(certificate, some_pictures(certificate).tracks)
-    assert refused == "Object 1 is refused because another object looks the same: says distinct < 1 & more."
-    assert promised.startswith("Every certified position z of objects 0 and 2 is within 6.5 px")
+    why, proved, counted = verdict_sentences(certificate, tracks_of(certificate))
+    assert why == "Object 1 is refused because another object looks the same: distinct < 1 & more."
+    assert proved.startswith("Every certified position (x, y) of objects 0 and 2 is within 7.0 px")
     assert counted == "14 of 14 positions of objects 0 and 2 (100%) are certified."
-    nobody = a_certificate("places", "places", "places")
-    assert verdict_sentences(nobody, some_pictures(nobody).tracks)[-1] == "No position is promised to be right."
+    nothing = a_certificate("displacement", "displacement", "displacement")
+    assert verdict_sentences(nothing, tracks_of(nothing))[-1] == "No position has a proved bound."
 
 
-def test_only_a_gaussian_that_ends_makes_it_certain() -> None:
+def test_only_compact_support_makes_the_bound_certain() -> None:
     endless = replace(a_certificate("", "", ""), support=0.0)
     assert "for certain" not in verdict_sentences(endless, made_up())[0]
 
 
-def test_tracks_of_others_are_refused(tmp_path: Path) -> None:
-    certificate = a_certificate("", "")
+def test_a_clip_too_short_to_keep_frames_out_is_said_to_be(tmp_path: Path) -> None:
+    text, _ = page_of(tmp_path, a_certificate("", "", ""))
+    assert "2 of the 8 inspected frames were kept out of training" in text
+    text, _ = page_of(tmp_path, replace(a_certificate("", "", ""), kept_out=0))
+    assert "too short to keep frames out of training: the checks use all 8" in text
+
+
+def test_tracks_that_are_not_the_certificates_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tracks have 3 objects, the certificate 2"):
-        write_page(tmp_path / "page.html", certificate, replace(some_pictures(a_certificate("", "", ""))))
+        write_page(tmp_path / "page.html", a_certificate("", ""), made_up())
     with pytest.raises(InputError, match=r"nowhere.png cannot be read: No such file"):
-        page_of(
-            tmp_path, a_certificate("", "", ""), some_pictures(a_certificate("", "", ""), summary=Path("nowhere.png"))
-        )
+        page_of(tmp_path, a_certificate("", "", ""), summary=Path("nowhere.png"))
 
 
-def a_course(states: list[State]) -> Course:
-    residual = np.where([state is State.ABSENT for state in states], np.nan, 0.2)
-    return Course(np.arange(len(states)), residual, tuple(states), 0.8, "#0072B2")
+def a_course(states: list[str]) -> Course:
+    residual = np.where([state == "absent" for state in states], np.nan, 0.2)
+    numbers = np.array([STATES.index(state) for state in states])
+    return Course(np.arange(len(states)), residual, numbers, 0.8, "#0072B2")
 
 
-def test_the_strip_shows_each_stretch_of_verdicts() -> None:
-    drawn = strip_chart(a_course([State.CERTIFIED] * 4 + [State.REFUSED] + [State.ABSENT] * 3))
-    assert re.findall(r"<title>(.*?)</title>", drawn) == [
+def test_the_strip_shows_each_span_of_verdicts() -> None:
+    chart = strip_chart(a_course(["certified"] * 4 + ["refused"] + ["absent"] * 3))
+    assert re.findall(r"<title>(.*?)</title>", chart) == [
         "frames 0 to 3: certified",
         "frame 4: refused",
         "frames 5 to 7: absent",
@@ -166,13 +199,13 @@ def test_the_strip_shows_each_stretch_of_verdicts() -> None:
 
 
 def test_one_refused_frame_is_seen_in_a_long_recording_too() -> None:
-    states = [State.CERTIFIED] * 5000
-    states[1234] = State.REFUSED
-    drawn = strip_chart(a_course(states))
-    assert drawn.count('class="refused"') == 1
-    (points,) = re.findall(r'points="(.*?)"', drawn)
+    states = ["certified"] * 5000
+    states[1234] = "refused"
+    chart = strip_chart(a_course(states))
+    assert chart.count('class="refused"') == 1
+    (points,) = re.findall(r'points="(.*?)"', chart)
     assert len(points.split()) <= MOST_STEPS
 
 
-def test_an_object_that_is_never_there_has_a_chart() -> None:
-    assert "polyline" not in strip_chart(a_course([State.ABSENT]))
+def test_an_object_that_is_never_present_has_a_chart() -> None:
+    assert "polyline" not in strip_chart(a_course(["absent"]))

@@ -1,48 +1,33 @@
-"""Which pixels of the recording are an object's: where its drawing is at least half as strong as at its peak."""
+"""Which pixels of the recording are an object's: where its rendering has at least half of its peak strength."""
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.inference.observation import reconstruct
+from withinpx.inference.rendering import object_difference
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.exports import MaskOf
-from withinpx.tracking.tracks import Tracks, in_picture
+from withinpx.tracking.tracks import Tracks
+
+Mask = NDArray[np.bool_]  # (height, width)
 
 
-def masks_of(detector: Detector, tracks: Tracks) -> MaskOf:
-    """(row of the tracks, object) -> mask of the recording's size; none where the object is not present."""
-
-    def mask_of(row: int, each: int) -> NDArray[np.bool_] | None:
-        if not tracks.present[row, each]:
-            return None
-        raw = in_picture(tracks.z[row, each], detector.selection)
-        return in_recording(mask_at(detector, raw, detector.certificate.objects[each].object), detector)
-
-    return mask_of
-
-
-@torch.no_grad()
-def mask_at(detector: Detector, raw: NDArray[np.float64], heatmap: int) -> NDArray[np.bool_]:
-    """Which pixels of the network's picture a heatmap draws for z."""
-    config = detector.model.config
-    positions = torch.tensor(raw, dtype=torch.float32).expand(1, config.objects, 2)
-    present = torch.zeros(1, config.objects, dtype=torch.bool)
-    still = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2)
-    device = next(detector.model.parameters()).device
-    without = reconstruct(detector.model, positions.to(device), present.to(device), still.to(device))
-    present[0, heatmap] = True
-    drawn = reconstruct(detector.model, positions.to(device), present.to(device), still.to(device))
-    strength = (drawn - without).abs().amax(dim=1)[0]
-    return np.asarray((strength >= 0.5 * strength.amax()).cpu().numpy())
+def object_mask(detector: Detector, tracks: Tracks, row: int, index: int) -> Mask:
+    """The mask of one object in one tracked frame, of the recording's size."""
+    model = detector.model
+    device, heatmap = next(model.parameters()).device, detector.certificate.objects[index].object
+    position = detector.selection.from_recording(tracks.z[row, index])
+    z = torch.tensor(position, dtype=torch.float32, device=device).expand(1, model.config.objects, 2)
+    background = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2).to(device)
+    difference = object_difference(model, z, torch.tensor([heatmap], device=device), backgrounds=background)
+    strength = difference.abs().amax(dim=1)[0]
+    return _in_recording((strength >= 0.5 * strength.amax()).cpu().numpy(), detector)
 
 
-def in_recording(mask: NDArray[np.bool_], detector: Detector) -> NDArray[np.bool_]:
-    """A mask of the network's picture, laid where it belongs in the recording's."""
+def _in_recording(mask: Mask, detector: Detector) -> Mask:
     width, height = detector.recording
-    left, top, part_width, part_height = detector.selection.crop or (0, 0, width, height)
-    part = Image.fromarray(mask).resize((part_width, part_height), Image.Resampling.NEAREST)
-    whole = np.zeros((height, width), dtype=bool)
-    whole[top : top + part_height, left : left + part_width] = np.asarray(part)
-    return whole
+    left, top, crop_width, crop_height = detector.selection.crop or (0, 0, width, height)
+    cropped = Image.fromarray(mask).resize((crop_width, crop_height), Image.Resampling.NEAREST)
+    complete = np.zeros((height, width), dtype=np.bool_)
+    complete[top : top + crop_height, left : left + crop_width] = np.asarray(cropped)
+    return complete

@@ -1,10 +1,10 @@
-"""H.264 videos that every player shows, frame by frame, whole or not there."""
+"""H.264 videos that every player shows, written atomically."""
 
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import av
@@ -15,49 +15,48 @@ from withinpx.errors import InputError
 from withinpx.files import atomic_file, naming_file, writable_folder
 
 CLOCK = Fraction(1, 90_000)
-LONGER_SIDE = 640  # px; smaller pictures are enlarged to at least this
+FRAMES_PER_SECOND = 25
+LONGER_SIDE = 640  # px; smaller images are enlarged to at least this
 Pixels = NDArray[np.uint8]  # (height, width, colours)
 
 
 class Mp4Writer:
-    """An .mp4 with times of its frames' own; the first frame is shown at 0 s."""
+    """An .mp4 whose frames have times of their own; the first frame is shown at 0 s."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self._path, self._name = writable_folder(path.parent) / path.name, name  # the name is for messages
+        self._path, self._name = writable_folder(path.parent) / path.name, name  # the name is for error messages
         self._stack = ExitStack()
         self._stream: Any = None
         self._start_s, self._last_pts = 0.0, -1
 
     def __enter__(self) -> Self:
         with naming_file(self._path):
-            beside = str(self._stack.enter_context(atomic_file(self._path)))
-            self._container: Any = av.open(beside, "w", format="mp4", options={"movflags": "+faststart"})
+            part = str(self._stack.enter_context(atomic_file(self._path)))
+            self._container: Any = av.open(part, "w", format="mp4", options={"movflags": "+faststart"})
         self._stack.enter_context(self._container)
         return self
 
-    def add(self, picture: Pixels, time_s: float) -> None:
-        """The next frame (height, width, 3), both sides even, which the codec needs."""
-        size = (picture.shape[1], picture.shape[0])
+    def add(self, image: Pixels, time_s: float) -> None:
+        """Append a frame (height, width, 3) with even sides, which the codec needs."""
+        size = (image.shape[1], image.shape[0])
         if self._stream is None:
             self._stream, self._start_s = _h264(self._container, size), time_s
         if size != (self._stream.width, self._stream.height):
-            raise InputError(f"The picture changes its size at {time_s:.3f} s: the {self._name} cannot go on.")
-        frame: Any = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            raise InputError(f"The frame changes its size at {time_s:.3f} s: the {self._name} cannot be continued.")
+        frame: Any = av.VideoFrame.from_ndarray(image, format="rgb24")
         frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709")
-        # two frames at one instant cannot be told apart by a player: the second follows a tick later
+        # a player shows only one of two frames with the same time: the second is put a tick later
         frame.pts = max(round((time_s - self._start_s) / CLOCK), self._last_pts + 1)
         frame.time_base = CLOCK
-        frame.duration = frame.pts - self._last_pts if frame.pts else round(Fraction(1, 25) / CLOCK)
+        frame.duration = frame.pts - self._last_pts if frame.pts else round(1 / (FRAMES_PER_SECOND * CLOCK))
         self._last_pts = frame.pts
         with naming_file(self._path):
             self._container.mux(self._stream.encode(frame))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            with suppress(OSError):  # what came first is told
-                self._stack.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is not None:
+            with suppress(OSError):  # report the first error
+                self._stack.__exit__(*error)
             return
         with naming_file(self._path), self._stack:
             if self._stream is None:
@@ -65,26 +64,33 @@ class Mp4Writer:
             self._container.mux(self._stream.encode())
 
 
+def write_video(path: Path, images: Iterable[Pixels], name: str, fps: float = FRAMES_PER_SECOND) -> Path:
+    """Write images at a constant rate, enlarged by a whole factor if they are small."""
+    with Mp4Writer(path, name) as video:
+        for number, image in enumerate(images):
+            video.add(even_sided(enlarged(image, enlargement(image))), number / fps)
+    return path
+
+
 def enlargement(pixels: Pixels) -> int:
-    """The whole factor by which a small picture is enlarged to be looked at."""
-    longer = int(max(pixels.shape[:2]))
-    return max(1, ceil(LONGER_SIDE / longer))
+    """The whole factor by which a small image is enlarged."""
+    return max(1, ceil(LONGER_SIDE / int(max(pixels.shape[:2]))))
 
 
 def enlarged(pixels: Pixels, factor: int) -> Pixels:
-    """In colour, with every pixel as a block: what the network saw, not a smoothed version of it."""
+    """In RGB, every pixel as a block: what the network was given, not a smoothed version of it."""
     colour = np.broadcast_to(pixels, (*pixels.shape[:2], 3))
     return colour.repeat(factor, axis=0).repeat(factor, axis=1)
 
 
 def even_sided(pixels: Pixels) -> Pixels:
-    """With its last row or column once more where a side is odd."""
+    """Repeat the last row or column where a side is odd."""
     height, width = pixels.shape[:2]
     return np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
 
 
 def _h264(container: Any, size: tuple[int, int]) -> Any:
-    stream = container.add_stream("libx264", rate=25, options={"crf": "18", "bf": "0"})
+    stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND, options={"crf": "18", "bf": "0"})
     stream.width, stream.height = size
     stream.pix_fmt = "yuv420p"
     context = stream.codec_context

@@ -1,4 +1,4 @@
-"""How the certificate's page looks: on a light screen, on a dark one, and on paper."""
+"""Style sheet of the certificate page, for light and dark screens and for print."""
 
 STYLE = """
 :root {
