@@ -53,10 +53,12 @@ class BackgroundModel:
             differs = np.logical_or.reduce([beyond[..., colour] for colour in range(beyond.shape[-1])])
         else:
             differs = difference(images, backgrounds) > self.threshold
-        padded = np.pad(differs.view(np.uint8), ((0, 0), (1, 1), (1, 1)))
+        count, height, width = differs.shape
+        padded = np.zeros((count, height + 2, width + 2), np.uint8)
+        padded[:, 1:-1, 1:-1] = differs
         in_column = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
-        count = in_column[..., :-2] + in_column[..., 1:-1] + in_column[..., 2:]
-        return np.asarray(differs & (count >= NEIGHBOURS))
+        around = in_column[..., :-2] + in_column[..., 1:-1] + in_column[..., 2:]
+        return np.asarray(differs & (around >= NEIGHBOURS))
 
     @cached_property
     def _levels(self) -> tuple[ByteImages, ByteImages]:
@@ -101,13 +103,8 @@ def by_rows(statistic: Callable[..., Any], frames: Images, *others: NDArray[Any]
 
 def temporal_median(frames: Images) -> FloatImages:
     """The median of each pixel and colour: (1, height, width, colours)."""
-    middle = [(len(frames) - 1) // 2, len(frames) // 2]
-
-    def median(block: Any) -> FloatImages:
-        low, high = to_float(np.partition(block, middle, axis=0)[middle])  # uint8 is partitioned faster than float
-        return np.asarray((low + high) / 2)
-
-    return by_rows(median, frames)[None]
+    middle = [(len(frames) - 1) // 2, len(frames) // 2]  # uint8 is partitioned faster than float
+    return by_rows(lambda block: to_float(np.partition(block, middle, axis=0)[middle]).mean(axis=0), frames)[None]
 
 
 def usual_difference(frames: Images, backgrounds: FloatImages) -> NDArray[np.float32]:
@@ -134,17 +131,15 @@ def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)
 
 
-def fixed_background(frames: Images) -> BackgroundModel:
-    """The background of a fixed camera: the median, repaired where an object rested for most of the clip."""
+def fixed_background(frames: Images, still: FloatImages | None = None) -> BackgroundModel:
+    """The background of a fixed camera: the median, repaired where an object rested for most of the clip.
+
+    If ``still`` is given, only its noise is measured.
+    """
     median = temporal_median(frames)
-    typical = usual_difference(frames, median)
-    still = repaired(frames, median, noise_threshold(typical))
-    return BackgroundModel(still, fixed_threshold(frames, still, typical))
-
-
-def fixed_threshold(frames: Images, still: FloatImages, typical: NDArray[np.float32]) -> NDArray[np.float32]:
-    """``typical`` is the usual difference from the median: where an object rested, that is the noise."""
-    return noise_threshold(np.minimum(typical, usual_difference(frames, still)))
+    typical = usual_difference(frames, median)  # where an object rested, this is the noise
+    still = repaired(frames, median, noise_threshold(typical)) if still is None else still
+    return BackgroundModel(still, noise_threshold(np.minimum(typical, usual_difference(frames, still))))
 
 
 def repaired(frames: Images, median: FloatImages, threshold: NDArray[np.float32]) -> FloatImages:

@@ -1,7 +1,6 @@
 """A moving camera: the shift of the image from frame to frame, and a background for each frame from nearby frames."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +40,8 @@ def is_moving(path: NDArray[np.float64]) -> bool:
 def nearby_background(frames: Images, path: NDArray[np.float64]) -> BackgroundModel:
     """For each frame, the median of frames nearby in time, shifted to where the camera was looking."""
     images = without_resting(np.stack([_from_nearby(frames, path, frame) for frame in range(len(frames))]))
-    return BackgroundModel(images, nearby_threshold(frames, images))
-
-
-def nearby_threshold(frames: Images, backgrounds: FloatImages) -> NDArray[np.float32]:
-    typical = usual_difference(frames, backgrounds)
-    return noise_threshold(np.full_like(typical, np.quantile(typical, 0.5)))
+    typical = usual_difference(frames, images)
+    return BackgroundModel(images, noise_threshold(np.full_like(typical, np.quantile(typical, 0.5))))
 
 
 def without_resting(backgrounds: FloatImages) -> FloatImages:
@@ -92,17 +87,10 @@ def _shifted(image: FloatImages, shift: NDArray[np.float64]) -> tuple[FloatImage
 def _spectrum(image: FloatImages) -> NDArray[np.complex128]:
     """The spectrum of the image's fine structure, faint and strong alike."""
     grey = image.mean(axis=-1)
-    fine = grey - _blurred(grey, DETAIL_PX)
-    strength = np.sqrt(_blurred(fine**2, 4 * DETAIL_PX)) + 2 / 255
+    fine = grey - ndimage.gaussian_filter(grey, DETAIL_PX)
+    strength = np.sqrt(ndimage.gaussian_filter(fine**2, 4 * DETAIL_PX)) + 2 / 255
     window = np.outer(np.hanning(grey.shape[0]), np.hanning(grey.shape[1]))
     return np.asarray(np.fft.rfft2(window * fine / strength))
-
-
-def _blurred(image: NDArray[Any], sigma: float) -> NDArray[Any]:
-    import cv2  # noqa: PLC0415  (detection imports this module, and runs without OpenCV)
-
-    side = 2 * round(4 * sigma) + 1
-    return np.asarray(cv2.GaussianBlur(image, (side, side), sigma, borderType=cv2.BORDER_REFLECT))
 
 
 def _shift_between(one: NDArray[np.complex128], other: NDArray[np.complex128]) -> NDArray[np.float64]:

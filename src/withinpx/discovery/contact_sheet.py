@@ -13,18 +13,10 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
+from withinpx.discovery import report
 from withinpx.discovery.background import Images, to_float
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
-from withinpx.discovery.report import (
-    assumptions,
-    background_text,
-    colour_name,
-    hex_colour,
-    noise_text,
-    seen_intervals,
-    size_text,
-)
 from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import ALARM, colour_of
 
@@ -33,8 +25,8 @@ COLUMNS = 3  # images in a row
 FRAMES = 5  # beside the background
 THUMBNAILS = 8  # of each object
 MOST_OBJECTS = 12  # that get a row
-LONGEST = 150  # letters on a line
-LINE = 0.24  # inches, height of a line of the header
+LONGEST, LONGEST_TITLE = 150, 90  # letters on a line
+HEADER = 1.2  # inches, height of its five lines
 ROW = 0.82  # inches, height of an object's row
 LEFT = 0.0045  # of the page's width, left of images and text
 GROWTH = 2.0  # an object whose size varies by more than this factor is shown at its own scale each time
@@ -52,15 +44,13 @@ def save_contact_sheet(path: Path, inspection: Inspection) -> Path:
 
 def draw_contact_sheet(inspection: Inspection) -> Figure:
     """A header with the assumptions, the background and some frames, and one row per object."""
-    clip = inspection.clip
-    rows = min(len(inspection.objects), MOST_OBJECTS)
+    clip, rows = inspection.clip, min(len(inspection.objects), MOST_OBJECTS)
     colours = [colour_of(index) for index in range(len(inspection.objects))]
-    header = LINE * (2 + len(assumptions(inspection)))
     image_height = float(np.clip(WIDTH / COLUMNS * clip.height / clip.width, 0.7, 3.4)) + 0.32
-    heights = [header, ceil((1 + FRAMES) / COLUMNS) * image_height, ROW * rows + 0.35]
+    heights = [HEADER, ceil((1 + FRAMES) / COLUMNS) * image_height, ROW * rows + 0.35]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     parts: Any = figure.subfigures(3, 1, height_ratios=heights)
-    _draw_header(parts[0], inspection, LINE / header)
+    _draw_header(parts[0], inspection)
     _draw_frames(parts[1], inspection, colours)
     cells = parts[2].subplots(rows, 1 + THUMBNAILS, squeeze=False, width_ratios=[3.4] + [1] * THUMBNAILS)
     for index, (axes, obj) in enumerate(zip(cells, inspection.objects, strict=False)):
@@ -72,21 +62,21 @@ def draw_contact_sheet(inspection: Inspection) -> Figure:
     return figure
 
 
-def _draw_header(figure: Any, inspection: Inspection, line: float) -> None:
-    clip, count = inspection.clip, len(inspection.objects)
-    title = f"{Path(clip.source).name}: {count} moving object{'s' * (count != 1)}"
-    about = (
-        f"{len(clip)} frames of {clip.width}x{clip.height} px; background {background_text(inspection)}; "
-        f"noise {noise_text(inspection)}"
-    )
-    figure.text(LEFT, 1 - 0.5 * line, shorten(title, 90), fontsize=10.5, fontweight="bold", va="center")
-    figure.text(LEFT, 1 - 1.5 * line, shorten(about, LONGEST), fontsize=8.5, va="center", color=SOFT)
-    for row, check in enumerate(assumptions(inspection)):
-        verdict, colour = ("met", SOFT) if check.met else ("doubtful", ALARM)
-        style: Any = {"y": 1 - (2.5 + row) * line, "fontsize": 8.5, "va": "center", "color": colour}
-        figure.text(x=LEFT, s=check.name, fontweight="bold", **style)
-        figure.text(x=0.115, s=verdict, **style)
-        figure.text(x=0.185, s=shorten(check.message, 120), **style)
+def _draw_header(figure: Any, inspection: Inspection) -> None:
+    """The title, the background, and a line per assumption, red where it is doubtful."""
+    clip, checks = inspection.clip, report.assumptions(inspection)
+    background = f"background {report.background_text(inspection)}; noise {report.noise_text(inspection)}"
+    lines = [
+        (f"{len(clip)} frames of {clip.width}x{clip.height} px; {background}", SOFT),
+        *((f"{check.name} looks met; {check.message}", SOFT) for check in checks if check.met),
+        *((f"{check.name} is doubtful; {check.message}", ALARM) for check in checks if not check.met),
+    ]
+    height = 1 / (1 + len(lines))
+    title = shorten(report.summary(inspection), LONGEST_TITLE)
+    figure.text(LEFT, 1 - 0.5 * height, title, fontsize=10.5, fontweight="bold", va="center", parse_math=False)
+    for row, (text, colour) in enumerate(lines, start=1):
+        y = 1 - (row + 0.5) * height
+        figure.text(LEFT, y, shorten(text, LONGEST), fontsize=8.5, color=colour, va="center")
 
 
 def _draw_frames(figure: Any, inspection: Inspection, colours: list[str]) -> None:
@@ -142,12 +132,13 @@ def _describe_object(axes: Axes, clip: Clip, obj: MovingObject, index: int, colo
     axes.spines[:].set_visible(False)
     style: Any = {"va": "center", "fontsize": 8}
     axes.text(0, 0.87, f"object {index}", va="center", fontsize=9, fontweight="bold", color=colour)
-    axes.add_patch(Rectangle((0.30, 0.79), 0.07, 0.17, fc=hex_colour(obj), ec="0.4", lw=0.6))
-    axes.text(0.40, 0.87, colour_name(obj), color=SOFT, **style)
-    axes.text(0, 0.60, f"{size_text(clip, obj.sizes)} px, travels {obj.travel / clip.selection.scale:.0f} px", **style)
+    axes.add_patch(Rectangle((0.30, 0.79), 0.07, 0.17, fc=report.hex_colour(obj), ec="0.4", lw=0.6))
+    axes.text(0.40, 0.87, report.colour_name(obj), color=SOFT, **style)
+    travel = f"travels {obj.travel / clip.selection.scale:.0f} px"
+    axes.text(0, 0.60, f"{report.size_text(clip, obj.sizes)} px, {travel}", **style)
     axes.text(0, 0.36, f"seen in {len(obj.blobs)} of {len(clip)} frames", **style)
     axes.add_patch(Rectangle((0, 0.10), 0.88, 0.09, fc="0.92", lw=0))
-    for first, last in seen_intervals(obj):
+    for first, last in report.seen_intervals(obj):
         start, width = (0.88 * value / len(clip) for value in (first, last + 1 - first))
         axes.add_patch(Rectangle((start, 0.10), width, 0.09, fc=colour, lw=0))
 

@@ -10,20 +10,8 @@ from numpy.typing import NDArray
 from withinpx.data.clip import Clip
 from withinpx.data.selection import Selection
 from withinpx.discovery import report
-from withinpx.discovery.background import (
-    LEVEL,
-    NOISE_FACTOR,
-    BackgroundModel,
-    ByteImages,
-    FloatImages,
-    fixed_background,
-    fixed_threshold,
-    noise_threshold,
-    quiet_difference,
-    temporal_median,
-    usual_difference,
-)
-from withinpx.discovery.camera import camera_path, is_moving, nearby_background, nearby_threshold
+from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages, fixed_background
+from withinpx.discovery.camera import camera_path, is_moving, nearby_background
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_objects, find_tracklets
 from withinpx.discovery.unordered import find_unordered_objects, is_unordered, unordered_background
 from withinpx.errors import InputError
@@ -42,16 +30,16 @@ MOST_FRAMES = 240  # of a recording that are inspected
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """The background and the moving objects of a clip. ``str`` gives a report, ``repr`` one line.
+    """The background and the moving objects of a clip; ``print`` shows a report.
 
     >>> frames = np.zeros((30, 48, 64, 1), np.uint8)
     >>> for index, frame in enumerate(frames):
     ...     frame[20:28, index : index + 8] = 200
     >>> inspection = inspect(Clip(frames))
-    >>> inspection
+    >>> inspection.objects[0].travel, inspection.sizes
+    (29.0, (8.0, 8.0))
+    >>> inspection.scaled(0.5)
     Inspection(array: 1 moving object of 8 px, fixed camera)
-    >>> inspection.objects[0].travel
-    29.0
     """
 
     clip: Clip
@@ -100,37 +88,29 @@ class Inspection:
         return [(i, j) for i, j in pairs if appearance_distance(appearances[i], appearances[j]) < ALIKE]
 
     def scaled(self, by: float) -> "Inspection":
-        """The same inspection of smaller frames; only the noise is measured anew."""
+        """The same objects in smaller frames; only the noise of the background is measured anew."""
         if by == 1:
             return self
-        clip = self.clip.scaled(by)
-        resize = Selection(scale=by)
-        images = np.stack([resize.apply(cast(Any, image)) for image in self.background.images]).astype(np.float32)
-        return replace(
-            self,
-            clip=clip,
-            background=BackgroundModel(images, self._threshold(clip.frames, images)),
-            objects=tuple(obj.scaled(by) for obj in self.objects),
-            stationary=tuple(obj.scaled(by) for obj in self.stationary),
-            camera=self.camera * by,
-        )
-
-    def _threshold(self, frames: ByteImages, backgrounds: FloatImages) -> NDArray[np.float32]:
-        if self.unordered:
-            return noise_threshold(quiet_difference(frames, backgrounds))
-        if self.camera_moves:
-            return nearby_threshold(frames, backgrounds)
-        return fixed_threshold(frames, backgrounds, usual_difference(frames, temporal_median(frames)))
+        clip, camera = self.clip.scaled(by), self.camera
+        if self.camera_moves:  # estimated as in detection, which sees the smaller frames only
+            camera = camera_path(clip.frames)
+            background = nearby_background(clip.frames, camera)
+        else:
+            still = np.asarray(Selection(scale=by).apply(cast(Any, self.background.images[0])), np.float32)
+            background = (unordered_background if self.unordered else fixed_background)(clip.frames, still[None])
+        objects, stationary = (tuple(obj.scaled(by) for obj in group) for group in (self.objects, self.stationary))
+        return replace(self, clip=clip, background=background, objects=objects, stationary=stationary, camera=camera)
 
 
 def inspect(clip: Clip, background: str = "auto") -> Inspection:
     """Find the background and the moving objects of a clip; ``background`` is "nearby" for a moving camera.
 
-    >>> from withinpx.data.clip import Clip
     >>> frames = np.full((20, 48, 64, 3), 90, np.uint8)
     >>> for index, frame in enumerate(frames):
     ...     frame[10:20, 2 * index : 2 * index + 10] = 220, 40, 30
-    >>> print(inspect(Clip(frames)))
+    ...     frame[30:36, 50 - 2 * index : 56 - 2 * index] = 30, 60, 220
+    >>> inspect(Clip(frames))
+    Inspection(array: 2 moving objects of 6 to 10 px, fixed camera)
     """
     frames = clip.frames
     if len(clip) < 2:

@@ -156,9 +156,10 @@ def _joined(tracklets: list[MovingObject], frames: int) -> list[MovingObject]:
         objects[kept], objects[gone] = MovingObject(tuple(blobs)), MovingObject(())
         appearance[kept] = objects[kept].appearance
         seen[kept] |= seen[gone]
+        seen[gone] = True  # never joined again
         apart[gone] = apart[:, gone] = np.inf
-        merged = np.array([not obj.blobs for obj in objects]) | (seen & seen[kept]).any(axis=-1)
-        apart[kept] = apart[:, kept] = np.where(merged, np.inf, appearance_distance(appearance, appearance[kept]))
+        together = (seen & seen[kept]).any(axis=-1)
+        apart[kept] = apart[:, kept] = np.where(together, np.inf, appearance_distance(appearance, appearance[kept]))
     return [obj for obj in objects if obj.blobs]
 
 

@@ -42,8 +42,8 @@ def assumptions(inspection: Inspection) -> tuple[Assumption, ...]:
     least = min(obj.travel for obj in objects) / inspection.clip.selection.scale
     displacement = f"each object is seen at positions at least {least:.0f} px apart"
     if barely:
-        plural = len(barely) > 1
-        displacement = f"object{'s' * plural} {', '.join(barely)} travel{'s' * (not plural)} less than one own size"
+        which = f"object {barely[0]} travels" if len(barely) == 1 else f"objects {', '.join(barely)} each travel"
+        displacement = f"{which} less than its own size"
     distinct = "no two objects look alike" if len(objects) > 1 else "there is only one object"
     if alike:
         pairs = ", ".join(f"{one} and {other}" for one, other in alike[:MOST_PAIRS])
@@ -58,41 +58,38 @@ def assumptions(inspection: Inspection) -> tuple[Assumption, ...]:
 
 def summary(inspection: Inspection) -> str:
     """One line."""
-    count = len(inspection.objects)
+    clip, count = inspection.clip, len(inspection.objects)
     camera = "moving camera" if inspection.camera_moves else "fixed camera"
-    return (
-        f"{Path(inspection.clip.source).name}: {count} moving object{'s' * (count != 1)} of "
-        f"{size_text(inspection.clip, inspection.sizes)} px, {'unordered images' if inspection.unordered else camera}"
-    )
+    objects = f"{count} moving object{'s' * (count != 1)} of {size_text(clip, inspection.sizes)} px"
+    return f"{Path(clip.source).name}: {objects}, {'unordered images' if inspection.unordered else camera}"
 
 
 def report_text(inspection: Inspection) -> str:
     """The report of the command line."""
-    clip = inspection.clip
-    scale = f" ({clip.selection.scale:g} of the recording's size)" if clip.selection.scale != 1 else ""
-    rows = [_cells(clip, obj, index) for index, obj in enumerate(inspection.objects)]
+    clip, scale = inspection.clip, inspection.clip.selection.scale
+    rows = [HEADINGS, *(_cells(clip, obj, index) for index, obj in enumerate(inspection.objects))]
     notes = [f"  objects {one} and {other} look alike" for one, other in inspection.alike]
-    notes += [f"  stationary: {stationary_text(clip, obj)}" for obj in inspection.stationary]
-    verdicts = [(check.name, "met" if check.met else "DOUBTFUL", check.message) for check in assumptions(inspection)]
+    for obj in inspection.stationary:
+        x, y = _first_seen_at(clip, obj)
+        size = size_text(clip, obj.sizes)
+        notes.append(f"  stationary: a change of {size} px at ({x:.0f}, {y:.0f}), seen in {len(obj.blobs)} frames")
+    checks = assumptions(inspection)
     lines = [
-        f"{clip.source}: {len(clip)} frames of {clip.width}x{clip.height} px{scale}",
+        f"{clip.source}: {len(clip)} frames of {clip.width}x{clip.height} px"
+        + (f" ({scale:g} of the recording's size)" if scale != 1 else ""),
         f"  background    {background_text(inspection)}",
         f"  sensor noise  {noise_text(inspection)}",
         "",
-        *_aligned([HEADINGS, *rows]),
+        *_aligned(rows),
         "",
         *([*notes, ""] if notes else []),
-        *_aligned(verdicts),
+        *_aligned([(check.name, "looks met" if check.met else "DOUBTFUL", check.message) for check in checks]),
     ]
     return "\n".join(lines)
 
 
 def report_json(inspection: Inspection) -> dict[str, Any]:
     clip = inspection.clip
-    objects, stationary = (
-        [_object_json(clip, obj, index) for index, obj in enumerate(group)]
-        for group in (inspection.objects, inspection.stationary)
-    )
     return {
         "source": clip.source,
         "frames": len(clip),
@@ -103,9 +100,9 @@ def report_json(inspection: Inspection) -> dict[str, Any]:
         "unordered": inspection.unordered,
         "camera_travel_px": round(camera_travel(inspection), 2),
         "noise_levels": round(inspection.noise, 2),
-        "objects": objects,
+        "objects": [_object_json(clip, obj, index) for index, obj in enumerate(inspection.objects)],
         "alike": [list(pair) for pair in inspection.alike],
-        "stationary": stationary,
+        "stationary": [_object_json(clip, obj, index) for index, obj in enumerate(inspection.stationary)],
         "assumptions": [asdict(check) for check in assumptions(inspection)],
     }
 
@@ -129,13 +126,6 @@ def noise_text(inspection: Inspection) -> str:
 def size_text(clip: Clip, sizes: tuple[float, float]) -> str:
     low, high = (f"{size / clip.selection.scale:.0f}" for size in sizes)
     return low if low == high else f"{low} to {high}"
-
-
-def stationary_text(clip: Clip, obj: MovingObject) -> str:
-    x, y = clip.selection.to_recording(np.array(obj.blobs[0].centre))
-    return (
-        f"something of {size_text(clip, obj.sizes)} px changes at ({x:.0f}, {y:.0f}), seen in {len(obj.blobs)} frames"
-    )
 
 
 def displacement_text(obj: MovingObject) -> str:
@@ -178,16 +168,19 @@ def _cells(clip: Clip, obj: MovingObject, index: int) -> tuple[str, ...]:
 
 def _object_json(clip: Clip, obj: MovingObject, index: int) -> dict[str, Any]:
     scale = clip.selection.scale
-    position = clip.selection.to_recording(np.array(obj.blobs[0].centre))
     return {
         "object": index,
         "frames": len(obj.blobs),
         "size_px": [round(size / scale, 2) for size in obj.sizes],
         "travel_px": round(obj.travel / scale, 2),
         "colour": hex_colour(obj),
-        "first_position": position.round(2).tolist(),
+        "first_seen_at": _first_seen_at(clip, obj).round(2).tolist(),
         "displacement": displacement_text(obj),
     }
+
+
+def _first_seen_at(clip: Clip, obj: MovingObject) -> NDArray[np.float64]:
+    return clip.selection.to_recording(np.array(obj.blobs[0].centre))
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -39,13 +39,17 @@ def is_unordered(tracklets: list[MovingObject]) -> bool:
     return sum(length for length in lengths if length >= FOLLOWED) < 0.5 * sum(lengths)
 
 
-def unordered_background(frames: Images) -> BackgroundModel:
-    """The background, even where objects cover it in most images: they differ from each other, it does not."""
-    still = temporal_median(frames)
-    common = np.median(noise_threshold(quiet_difference(frames, still)))
-    unsure = share_beyond(frames, still, np.full(still.shape[1:3], common)) > OFTEN_HIDDEN
-    if unsure.any():
-        still[0, unsure] = by_rows(most_alike, frames[:, unsure], block=BLOCK // CANDIDATES)
+def unordered_background(frames: Images, still: FloatImages | None = None) -> BackgroundModel:
+    """The background, even where objects cover it in most images: they differ from each other, it does not.
+
+    If ``still`` is given, only its noise is measured.
+    """
+    if still is None:
+        still = temporal_median(frames)
+        common = np.median(noise_threshold(quiet_difference(frames, still)))
+        unsure = share_beyond(frames, still, np.full(still.shape[1:3], common)) > OFTEN_HIDDEN
+        if unsure.any():
+            still[0, unsure] = by_rows(most_alike, frames[:, unsure], block=BLOCK // CANDIDATES)
     return BackgroundModel(still, noise_threshold(quiet_difference(frames, still)))
 
 
