@@ -1,36 +1,34 @@
-"""What a shadow looks like: what lies behind, darker, in the same hue, and not as dark as the thing itself may be.
+"""What a shadow looks like: the background, darker but in the same hue.
 
-A grey thing may be a darker grey than its backdrop, and is told from its shadow by that alone. A coloured thing is told
-by its hue: what has the backdrop's hue beside it is shadow, down to the darkness where it touches the ground.
+A grey object can be a darker grey than its background: then only a limit on the darkness of shadows tells the two
+apart. The shadow of a coloured object is told by its hue, down to the darkness where the object touches the ground.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
-DARKER, LIGHTER = 0.4, 0.6  # of the light behind: below the first no shadow, above the second a full one
-DEEPER = 0.25  # both are so much less beside a coloured thing
-GREY, COLOURED = 0.06, 0.12  # of full contrast: how far a thing's colours are from the backdrop's hue
-SAME_HUE = 0.04  # of full contrast: what a shadow's colours may be off
-LITTLE = 0.25  # of an object's area: if less is left without its shadow, it was none
-
-
-def light_and_hue(
-    picture: NDArray[np.float32], behind: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Of each pixel (height, width, colours): the share of the light behind, and how far it is from being just that."""
-    light = (picture * behind).sum(axis=-1) / np.maximum((behind**2).sum(axis=-1), 1e-4)
-    return light, np.abs(picture - light[..., None] * behind).max(axis=-1)
+DARKER, LIGHTER = 0.4, 0.6  # of the background's light: below the first no shadow, above the second a full one
+DEEPER = 0.25  # both limits are lower by this beside a coloured object
+GREY, COLOURED = 0.06, 0.12  # of full contrast: how far an object's colours are from the background's hue
+SAME_HUE = 0.04  # of full contrast: how far a full shadow's colours may be from it; at twice this there is none
+LITTLE = 0.25  # of the object: if less would be left without its shadow, the object itself is of that kind
 
 
-def is_shadow(
-    picture: NDArray[np.float32], behind: NDArray[np.float32], things: NDArray[np.int32]
-) -> NDArray[np.bool_]:
-    """Which pixels show what lies behind in a shadow; ``things`` numbers what may cast it, from 1, with its shadow."""
-    light, off = light_and_hue(picture, behind)
-    strength = np.abs(picture - behind).max(axis=-1)
-    every = np.arange(things.max(initial=0) + 1)
-    total = np.bincount(things.ravel(), strength.ravel(), len(every))
-    hue = np.bincount(things.ravel(), (strength * off).ravel(), len(every)) / np.maximum(total, 1e-12)
-    coloured = np.clip((hue - GREY) / (COLOURED - GREY), 0, 1)
-    darkest = (DARKER + LIGHTER) / 2 - DEEPER * coloured[things]
-    return np.asarray((light > darkest) & (light <= 1) & (off < SAME_HUE))
+def shadow(
+    image: Float[Tensor, "*b c h w"], background: Float[Tensor, "*b c h w"], weight: Float[Tensor, "*b h w"]
+) -> Float[Tensor, "*b h w"]:
+    """How much each pixel is in the shadow of the one object shown, from 0 to 1.
+
+    ``weight`` is how much each pixel belongs to the object or its shadow. If nearly all of it looks like shadow,
+    nothing is.
+    """
+    contrast = (image - background).abs().amax(dim=-3)
+    light = (image * background).sum(dim=-3) / (background**2).sum(dim=-3).clamp(min=1e-4)
+    off = (image - light.unsqueeze(-3) * background).abs().amax(dim=-3)
+    hue = (off * contrast).sum(dim=(-2, -1), keepdim=True) / contrast.sum(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
+    darkest = DARKER - DEEPER * ((hue - GREY) / (COLOURED - GREY)).clamp(0, 1)
+    dim = ((light - darkest) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
+    shade = dim * (2 - off / SAME_HUE).clamp(0, 1)
+    left = (weight * (1 - shade)).sum(dim=(-2, -1), keepdim=True)
+    return torch.where(left < LITTLE * weight.sum(dim=(-2, -1), keepdim=True), 0.0, shade)

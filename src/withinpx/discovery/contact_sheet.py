@@ -1,4 +1,4 @@
-"""One figure of what was seen before any training: the backdrop, some frames with their movers, and each mover."""
+"""The contact sheet of an inspection: the background, some frames with their objects, and each object over time."""
 
 from io import BytesIO
 from math import ceil
@@ -6,7 +6,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,119 +13,112 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
-from withinpx.discovery import report as table
+from withinpx.discovery import report
+from withinpx.discovery.background import Images, to_float
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import ALARM, colour_of
 
-Pixels = NDArray[np.float32]  # (height, width, colours), from 0 to 1
 WIDTH = 9.6  # inches
-COLUMNS = 3  # pictures in a row
-FRAMES = 5  # beside the backdrop
-THUMBNAILS = 8  # of each mover
-MOST_MOVERS = 12  # that get a row
-LONGEST = 150  # letters on a line
-ROW = 0.82  # inches, height of a mover's row
-STYLE: Any = {"font.size": 9, "savefig.dpi": 200, "savefig.bbox": "tight"}
-EDGE = 0.0045  # of the page's width, left of the pictures and of what is written
-GROWS = 2.0  # a mover whose size varies by more is shown at its own scale each time
-GREY = 0.5  # beyond the picture's border
+COLUMNS = 3  # images in a row
+FRAMES = 5  # beside the background
+THUMBNAILS = 8  # of each object
+MOST_OBJECTS = 12  # that get a row
+LONGEST, LONGEST_TITLE = 150, 90  # letters on a line
+HEADER = 1.2  # inches, height of its five lines
+ROW = 0.82  # inches, height of an object's row
+LEFT = 0.0045  # of the page's width, left of images and text
+GROWTH = 2.0  # an object whose size varies by more than this factor is shown at its own scale each time
+OUTSIDE = 0.5  # grey beyond the frame's border
+SOFT = "0.3"  # colour of text that matters less
 
 
-def draw_sheet(path: Path, clip: Clip, inspection: Inspection) -> Path:
-    """``inspection.png``: pictures above, a row per mover below."""
-    with matplotlib.rc_context(STYLE):
-        rows = min(len(inspection.objects), MOST_MOVERS)
-        upper, lower = _height_of_pictures(clip), ROW * rows + 0.35
-        head = 0.24 * (2 + len(table.outlooks(clip, inspection)))
-        figure = Figure(figsize=(WIDTH, head + upper + lower), layout="constrained")
-        parts: Any = figure.subfigures(3, 1, height_ratios=[head, upper, lower])
-        _write_head(parts[0], clip, inspection, head)
-        _draw_pictures(parts[1], clip, inspection)
-        _draw_movers(parts[2], clip, inspection, rows)
-        drawing = BytesIO()
-        figure.savefig(drawing, format="png")
-    write_atomically(writable_folder(path.parent) / path.name, drawing.getvalue())
+def save_contact_sheet(path: Path, inspection: Inspection) -> Path:
+    """Write the contact sheet as a PNG, atomically."""
+    content = BytesIO()
+    draw_contact_sheet(inspection).savefig(content, format="png", dpi=200, bbox_inches="tight")
+    write_atomically(writable_folder(path.parent) / path.name, content.getvalue())
     return path
 
 
-def cut_out(picture: Pixels, centre: tuple[float, float], side: int) -> Pixels:
-    """A square of ``side`` px around a place, grey where it reaches over the border."""
-    left, top = (round(value - side / 2) for value in centre)
-    around = np.pad(picture, ((side, side), (side, side), (0, 0)), constant_values=GREY)
-    return np.asarray(around[top + side : top + 2 * side, left + side : left + 2 * side])
+def draw_contact_sheet(inspection: Inspection) -> Figure:
+    """A header with the assumptions, the background and some frames, and one row per object."""
+    clip, rows = inspection.clip, min(len(inspection.objects), MOST_OBJECTS)
+    colours = [colour_of(index) for index in range(len(inspection.objects))]
+    image_height = float(np.clip(WIDTH / COLUMNS * clip.height / clip.width, 0.7, 3.4)) + 0.32
+    heights = [HEADER, ceil((1 + FRAMES) / COLUMNS) * image_height, ROW * rows + 0.35]
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    parts: Any = figure.subfigures(3, 1, height_ratios=heights)
+    _draw_header(parts[0], inspection)
+    _draw_frames(parts[1], inspection, colours)
+    cells = parts[2].subplots(rows, 1 + THUMBNAILS, squeeze=False, width_ratios=[3.4] + [1] * THUMBNAILS)
+    for index, (axes, obj) in enumerate(zip(cells, inspection.objects, strict=False)):
+        _describe_object(axes[0], clip, obj, index, colours[index])
+        _draw_thumbnails(axes[1:], clip, obj, colours[index])
+    if len(inspection.objects) > rows:
+        more = f"and {len(inspection.objects) - rows} more that are less prominent"
+        parts[2].text(LEFT, 0.0, more, fontsize=8, color=SOFT, va="top")
+    return figure
 
 
-def _height_of_pictures(clip: Clip) -> float:
-    """Inches that the pictures take: as wide as the page bears, but no taller than half of it."""
-    rows = ceil((1 + FRAMES) / COLUMNS)
-    return rows * (float(np.clip(WIDTH / COLUMNS * clip.height / clip.width, 0.7, 3.4)) + 0.32)
+def _draw_header(figure: Any, inspection: Inspection) -> None:
+    """The title, the background, and a line per assumption, red where it is doubtful."""
+    clip, checks = inspection.clip, report.assumptions(inspection)
+    background = f"background {report.background_text(inspection)}; noise {report.noise_text(inspection)}"
+    lines = [
+        (f"{len(clip)} frames of {clip.width}x{clip.height} px; {background}", SOFT),
+        *((f"{check.name} looks met; {check.message}", SOFT) for check in checks if check.met),
+        *((f"{check.name} is doubtful; {check.message}", ALARM) for check in checks if not check.met),
+    ]
+    height = 1 / (1 + len(lines))
+    title = shorten(report.summary(inspection), LONGEST_TITLE)
+    figure.text(LEFT, 1 - 0.5 * height, title, fontsize=10.5, fontweight="bold", va="center", parse_math=False)
+    for row, (text, colour) in enumerate(lines, start=1):
+        y = 1 - (row + 0.5) * height
+        figure.text(LEFT, y, shorten(text, LONGEST), fontsize=8.5, color=colour, va="center")
 
 
-def _write_head(figure: Any, clip: Clip, inspection: Inspection, tall: float) -> None:
-    """The title, what the background is, and how the theorem's assumptions look."""
-    count = len(inspection.objects)
-    title = f"{Path(clip.source).name}: {count} thing{'s' * (count != 1)} move{'s' * (count == 1)}"
-    about = f"{len(clip)} frames of {clip.width}x{clip.height} px; background {table.background_text(clip, inspection)}"
-    about += f"; noise {table.noise_text(inspection)}"
-    line = 0.24 / tall
-    figure.text(EDGE, 1 - 0.5 * line, shorten(title, 90), fontsize=10.5, fontweight="bold", va="center")
-    figure.text(EDGE, 1 - 1.5 * line, shorten(about, LONGEST), fontsize=8.5, va="center", color="0.3")
-    for row, each in enumerate(table.outlooks(clip, inspection)):
-        y = 1 - (2.5 + row) * line
-        verdict, colour = ("looks met", "0.3") if each.met else ("doubtful", ALARM)
-        figure.text(EDGE, y, each.name, fontsize=8.5, va="center", fontweight="bold", color=colour)
-        figure.text(0.105, y, verdict, fontsize=8.5, va="center", color=colour)
-        figure.text(0.185, y, shorten(each.message, 120), fontsize=8.5, va="center", color=colour)
-
-
-def _draw_pictures(figure: Any, clip: Clip, inspection: Inspection) -> None:
-    """The backdrop, then frames evenly spread over the clip."""
-    frames = np.unique(np.linspace(0, len(clip) - 1, min(FRAMES, len(clip))).round().astype(int)).tolist()
+def _draw_frames(figure: Any, inspection: Inspection, colours: list[str]) -> None:
+    """The background, then frames evenly spread over the clip."""
+    clip = inspection.clip
     cells = figure.subplots(ceil((1 + FRAMES) / COLUMNS), COLUMNS, squeeze=False).ravel()
     for axes in cells:
         axes.set_axis_off()
-    behind = "the backdrop" if inspection.background.is_still else "the backdrop of the first frame"
-    _show(cells[0], inspection.background.images[0], behind)
-    for axes, frame in zip(cells[1:], frames, strict=False):
-        _show(axes, inspection.images[frame], _label(clip, frame))
-        for each, mover in enumerate(inspection.objects):
-            for blob in (blob for blob in mover.blobs if blob.frame == frame):
-                _outline(axes, blob, str(each), colour_of(each))
-        for mover in inspection.stationary:
-            for blob in (blob for blob in mover.blobs if blob.frame == frame):
-                _outline(axes, blob, "", "0.75", "--")
+    title = "background" if inspection.background.is_still else "background of the first frame"
+    _show(cells[0], inspection.background.images[0], title)
+    marks = [(obj, str(index), colours[index], "-") for index, obj in enumerate(inspection.objects)]
+    marks += [(obj, "", "0.75", "--") for obj in inspection.stationary]
+    for axes, frame in zip(cells[1:], _spread(len(clip), FRAMES), strict=False):
+        time_s = clip.times_s[frame]
+        time = "" if np.isnan(time_s) else f", {time_s:.2f} s"
+        _show(axes, clip.frames[frame], f"frame {clip.numbers[frame]}{time}")
+        for obj, number, colour, line in marks:
+            for blob in (blob for blob in obj.blobs if blob.frame == frame):
+                _outline(axes, blob, number, colour, line)
 
 
-def _label(clip: Clip, frame: int) -> str:
-    """Images without times count one second each: then the frame's number says it all."""
-    counted = np.array_equal(clip.times_s, np.arange(len(clip)))
-    return f"frame {frame}" if counted else f"frame {frame}, {clip.times_s[frame]:.2f} s"
+def _show(axes: Axes, image: Images, title: str) -> None:
+    height, width = image.shape[:2]
+    axes.imshow(_rgb(image), interpolation="nearest", extent=(0, width, height, 0))
+    axes.set_title(title, fontsize=8, loc="left", pad=3)
 
 
-def _show(axes: Axes, picture: Pixels, label: str) -> None:
-    height, width = picture.shape[:2]
-    axes.imshow(_colour(picture), interpolation="nearest", extent=(0, width, height, 0))
-    axes.set_title(label, fontsize=8, loc="left", pad=3)
-
-
-def _outline(axes: Axes, blob: Blob, number: str, colour: str, line: str = "-") -> None:
-    """A box around the blob, and its number on a tag at the corner with the most room."""
+def _outline(axes: Axes, blob: Blob, number: str, colour: str, line: str) -> None:
+    """The blob's box, and its number on a tag above, or below where there is no room above."""
     left, top, right, bottom = blob.box
     for edge, width in (("white", 2.2), (colour, 1.2)):
         axes.add_patch(
             Rectangle((left, top), right - left, bottom - top, fill=False, ec=edge, lw=width, ls=line, clip_on=False)
         )
     if number:
-        height = axes.get_ylim()[0]
-        up = top > 0.1 * height
+        above = top > 0.1 * axes.get_ylim()[0]
         axes.annotate(
             number,
-            (left, top if up else bottom),
-            xytext=(0, 2 if up else -2),
+            (left, top if above else bottom),
+            xytext=(0, 2 if above else -2),
             textcoords="offset points",
-            va="bottom" if up else "top",
+            va="bottom" if above else "top",
             fontsize=7,
             fontweight="bold",
             color="white",
@@ -134,51 +126,52 @@ def _outline(axes: Axes, blob: Blob, number: str, colour: str, line: str = "-") 
         )
 
 
-def _draw_movers(figure: Any, clip: Clip, inspection: Inspection, rows: int) -> None:
-    """A row per mover: its numbers, when it is seen, and what it looks like from first to last."""
-    cells = figure.subplots(rows, 1 + THUMBNAILS, squeeze=False, width_ratios=[3.4] + [1] * THUMBNAILS)
-    for each, mover in enumerate(inspection.objects[:rows]):
-        _write_mover(cells[each, 0], clip, mover, each)
-        _draw_thumbnails(cells[each, 1:], inspection, mover, colour_of(each))
-    left_out = len(inspection.objects) - rows
-    if left_out:
-        figure.text(EDGE, 0.0, f"and {left_out} more that take less of the picture", fontsize=8, color="0.3", va="top")
-
-
-def _write_mover(axes: Axes, clip: Clip, mover: MovingObject, each: int) -> None:
+def _describe_object(axes: Axes, clip: Clip, obj: MovingObject, index: int, colour: str) -> None:
+    """Its colour, size and travel, and a bar of the frames in which it is seen."""
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
-    colour = colour_of(each)
-    place: Any = {"va": "center", "transform": axes.transAxes}
-    axes.text(0, 0.87, f"mover {each}", color=colour, fontweight="bold", **place)
-    axes.add_patch(Rectangle((0.30, 0.79), 0.07, 0.17, fc=table.hex_colour(mover), ec="0.4", lw=0.6))
-    axes.text(0.40, 0.87, table.colour_name(mover), fontsize=8, color="0.3", **place)
-    numbers = f"{table.size_text(clip, mover)} px large, travels {mover.travel / clip.selection.scale:.0f} px"
-    axes.text(0, 0.60, numbers, fontsize=8, **place)
-    axes.text(0, 0.36, f"seen in {len(mover.blobs)} of {len(clip)} frames", fontsize=8, **place)
+    style: Any = {"va": "center", "fontsize": 8}
+    axes.text(0, 0.87, f"object {index}", va="center", fontsize=9, fontweight="bold", color=colour)
+    axes.add_patch(Rectangle((0.30, 0.79), 0.07, 0.17, fc=report.hex_colour(obj), ec="0.4", lw=0.6))
+    axes.text(0.40, 0.87, report.colour_name(obj), color=SOFT, **style)
+    travel = f"travels {obj.travel / clip.selection.scale:.0f} px"
+    axes.text(0, 0.60, f"{report.size_text(clip, obj.sizes)} px, {travel}", **style)
+    axes.text(0, 0.36, f"seen in {len(obj.blobs)} of {len(clip)} frames", **style)
     axes.add_patch(Rectangle((0, 0.10), 0.88, 0.09, fc="0.92", lw=0))
-    for first, last in table.seen_stretches(mover):
+    for first, last in report.seen_intervals(obj):
         start, width = (0.88 * value / len(clip) for value in (first, last + 1 - first))
         axes.add_patch(Rectangle((start, 0.10), width, 0.09, fc=colour, lw=0))
 
 
-def _draw_thumbnails(cells: Any, inspection: Inspection, mover: MovingObject, colour: str) -> None:
-    """What it looks like from first to last, at one scale unless that would make it too small to see."""
-    chosen = np.unique(np.linspace(0, len(mover.blobs) - 1, len(cells)).round().astype(int)).tolist()
-    largest = float(np.quantile([_side(blob) for blob in mover.blobs], 0.9))  # the odd blob holds two things
-    grows = mover.sizes[1] > GROWS * mover.sizes[0]
+def _draw_thumbnails(cells: Any, clip: Clip, obj: MovingObject, colour: str) -> None:
+    """The object from first to last, at one scale unless it would become too small to see."""
+    largest = float(np.quantile([_side(blob) for blob in obj.blobs], 0.9))  # some blobs hold two objects
+    grows = obj.sizes[1] > GROWTH * obj.sizes[0]
     for axes in cells:
         axes.set_axis_off()
-    for axes, number in zip(cells, chosen, strict=False):
-        blob = mover.blobs[number]
+    for axes, index in zip(cells, _spread(len(obj.blobs), len(cells)), strict=False):
+        blob = obj.blobs[index]
         side = ceil(1.5 * (_side(blob) if grows else largest))
-        axes.imshow(_colour(cut_out(inspection.images[blob.frame], blob.centre, side)), interpolation="nearest")
+        axes.imshow(_rgb(cut_out(clip.frames[blob.frame], blob.centre, side)), interpolation="nearest")
         axes.set_axis_on()
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(color=colour, linewidth=1.0)
-        axes.set_xlabel(f"frame {blob.frame}", fontsize=6.5, labelpad=1.5, color="0.3")
+        axes.set_xlabel(f"frame {clip.numbers[blob.frame]}", fontsize=6.5, labelpad=1.5, color=SOFT)
     if grows:
-        cells[0].set_title("each at its own scale", fontsize=6.5, loc="left", pad=2, color="0.3")
+        cells[0].set_title("each at its own scale", fontsize=6.5, loc="left", pad=2, color=SOFT)
+
+
+def cut_out(image: Images, centre: tuple[float, float], side: int) -> NDArray[np.float32]:
+    """A square of ``side`` px around a position (x, y), grey beyond the frame's border."""
+    left, top = (round(value - side / 2) for value in centre)
+    around = np.pad(to_float(image), ((side, side), (side, side), (0, 0)), constant_values=OUTSIDE)
+    return np.asarray(around[top + side : top + 2 * side, left + side : left + 2 * side])
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most so many indices, evenly spread from first to last."""
+    chosen: list[int] = np.unique(np.linspace(0, count - 1, most).round().astype(int)).tolist()
+    return chosen
 
 
 def _side(blob: Blob) -> int:
@@ -186,5 +179,5 @@ def _side(blob: Blob) -> int:
     return max(right - left, bottom - top)
 
 
-def _colour(picture: Pixels) -> Pixels:
-    return np.broadcast_to(picture, (*picture.shape[:2], 3)).clip(0, 1)
+def _rgb(image: Images) -> NDArray[np.float32]:
+    return np.broadcast_to(to_float(image), (*image.shape[:2], 3)).clip(0, 1)

@@ -1,137 +1,181 @@
-"""Look first: what the theorem's assumptions come to on a clip, before any training."""
+"""What moves in a clip, and how well it meets the theorem's assumptions, before any training."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
-from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, Pictures, fixed_background, to_float
+from withinpx.data.selection import Selection
+from withinpx.discovery import report
+from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages, fixed_background
 from withinpx.discovery.camera import camera_path, is_moving, nearby_background
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_objects, find_tracklets
 from withinpx.discovery.unordered import find_unordered_objects, is_unordered, unordered_background
 from withinpx.errors import InputError
 
-RESTLESS = 6 * LEVEL  # a fixed camera's pixels do not usually differ from their median by more than this
-EVERYTHING_MOVES = 0.5  # of the picture
-HOPELESS = 0.08  # of full contrast: what is called background differs from itself by this much
-ALIKE = 0.35  # looks nearer than this (one is what tells two things apart when they are followed) may be mixed up
-MOST_FRAMES = 240  # that are looked at
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIXED_CAMERA_NOISE = 6 * LEVEL  # more noise than this around the median may be a moving camera
+LARGEST_NOISE = 0.08  # of full contrast: with more there is no background to speak of
+MOST_CHANGED = 0.5  # of the frame: if more differs from the background, it is another scene
+ALIKE = 0.35  # objects whose appearance_distance is below this may be confused
+SMALLEST_TRAVEL = 0.25  # of its size, and
+SMALLEST_TRAVEL_PX = 2.0  # what travels less is stationary
+MOST_FRAMES = 240  # of a recording that are inspected
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was seen."""
+    """The background and the moving objects of a clip; ``print`` shows a report.
+
+    >>> frames = np.zeros((30, 48, 64, 1), np.uint8)
+    >>> for index, frame in enumerate(frames):
+    ...     frame[20:28, index : index + 8] = 200
+    >>> inspection = inspect(Clip(frames))
+    >>> inspection.objects[0].travel, inspection.sizes
+    (29.0, (8.0, 8.0))
+    >>> inspection.scaled(0.5)
+    Inspection(array: 1 moving object of 8 px, fixed camera)
+    """
 
     clip: Clip
     background: BackgroundModel
     objects: tuple[MovingObject, ...]  # the most prominent first
-    stationary: tuple[MovingObject, ...]  # what changes but never leaves its place
+    stationary: tuple[MovingObject, ...]  # what changes but never leaves its position
     camera: NDArray[np.float64]  # (frames, 2): where the scene lies in each frame, px; zeros for a fixed camera
-    unordered: bool = False  # a set of pictures; then a blob is a thing's body, without its shadow
+    unordered: bool = False  # unordered images; then blobs are without their shadows
+
+    def __repr__(self) -> str:
+        return f"Inspection({report.summary(self)})"
+
+    def __str__(self) -> str:
+        return report.report_text(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object, in pixels of the recording."""
+        return report.report_json(self)
+
+    def plot(self) -> "Figure":
+        """A contact sheet: the background, some frames with the objects, and each object over time."""
+        from withinpx.discovery.contact_sheet import draw_contact_sheet  # noqa: PLC0415  (matplotlib takes a second)
+
+        return draw_contact_sheet(self)
 
     @property
     def camera_moves(self) -> bool:
-        """Is there a picture of the background per frame?"""
+        """Has each frame a background of its own?"""
         return not self.background.is_still
 
     @property
-    def images(self) -> Pictures:
-        return to_float(self.clip.frames)
-
-    def scaled(self, by: float) -> "Inspection":
-        return inspect(self.clip.scaled(by)).with_movers_of(self, by)
-
-    def with_movers_of(self, other: "Inspection", scale: float) -> "Inspection":
-        """The movers of the same frames at another size, where they are seen better."""
-        moving, staying = (tuple(each.scaled(scale) for each in some) for some in (other.objects, other.stationary))
-        return replace(self, objects=moving, stationary=staying)
-
-    @property
     def noise(self) -> float:
-        """What a pixel of the background usually differs by, in levels of 255."""
-        return _restlessness(self.background) / LEVEL
+        """The usual difference of a pixel from the background, in levels of 255."""
+        return _noise(self.background) / LEVEL
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """The range of sizes of all movers, px."""
-        return min(mover.sizes[0] for mover in self.objects), max(mover.sizes[1] for mover in self.objects)
+        """The range of the sizes of all objects, px."""
+        return min(obj.sizes[0] for obj in self.objects), max(obj.sizes[1] for obj in self.objects)
 
     @property
     def alike(self) -> list[tuple[int, int]]:
-        """Pairs of movers that look the same."""
-        pairs = combinations(range(len(self.objects)), 2)
-        return [
-            (i, j)
-            for i, j in pairs
-            if appearance_distance(self.objects[i].appearance, self.objects[j].appearance) < ALIKE
-        ]
+        """Pairs of objects that look the same."""
+        appearances = [obj.appearance for obj in self.objects]
+        pairs = combinations(range(len(appearances)), 2)
+        return [(i, j) for i, j in pairs if appearance_distance(appearances[i], appearances[j]) < ALIKE]
+
+    def scaled(self, by: float) -> "Inspection":
+        """The same objects in smaller frames; only the noise of the background is measured anew."""
+        if by == 1:
+            return self
+        clip, camera = self.clip.scaled(by), self.camera
+        if self.camera_moves:  # estimated as in detection, which sees the smaller frames only
+            camera = camera_path(clip.frames)
+            background = nearby_background(clip.frames, camera)
+        else:
+            still = np.asarray(Selection(scale=by).apply(cast(Any, self.background.images[0])), np.float32)
+            background = (unordered_background if self.unordered else fixed_background)(clip.frames, still[None])
+        objects, stationary = (tuple(obj.scaled(by) for obj in group) for group in (self.objects, self.stationary))
+        return replace(self, clip=clip, background=background, objects=objects, stationary=stationary, camera=camera)
 
 
 def inspect(clip: Clip, background: str = "auto") -> Inspection:
-    """Look at a clip (at most a few hundred frames of it, evenly spread)."""
+    """Find the background and the moving objects of a clip; ``background`` is "nearby" for a moving camera.
+
+    >>> frames = np.full((20, 48, 64, 3), 90, np.uint8)
+    >>> for index, frame in enumerate(frames):
+    ...     frame[10:20, 2 * index : 2 * index + 10] = 220, 40, 30
+    ...     frame[30:36, 50 - 2 * index : 56 - 2 * index] = 30, 60, 220
+    >>> inspect(Clip(frames))
+    Inspection(array: 2 moving objects of 6 to 10 px, fixed camera)
+    """
+    frames = clip.frames
     if len(clip) < 2:
-        raise InputError(f"{clip.source} is a single picture: nothing can be seen to move in it.")
-    if (clip.frames == clip.frames[0]).all():
-        raise InputError(f"Nothing moves: all pictures of {clip.source} are the same.")
-    images = to_float(clip.frames)
-    backdrop, camera = choose_background(images, background)
-    check_background(clip, images, backdrop)
-    pieces = find_tracklets(images, backdrop)
-    unordered = backdrop.is_still and is_unordered(pieces)
+        raise InputError(f"{clip.source} is a single image: motion needs two or more.")
+    if all(np.array_equal(frame, frames[0]) for frame in frames):
+        raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
+    model, camera = choose_background(frames, background)
+    check_background(clip, model)
+    tracklets = find_tracklets(frames, model)
+    unordered = model.is_still and is_unordered(tracklets)
     if unordered:
-        backdrop = unordered_background(images)
-        movers = find_unordered_objects(images, backdrop)
+        model = unordered_background(frames)
+        found = find_unordered_objects(frames, model)
     else:
-        movers = find_objects(pieces, backdrop, len(images))
-    moving = tuple(mover for mover in movers if mover.travel >= max(2.0, 0.25 * mover.sizes[0]))
-    if not moving and not movers:
+        found = find_objects(tracklets, model, len(frames))
+    if not found:
         raise InputError(f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough.")
-    if not moving:
-        x, y = movers[0].blobs[0].centre
+    moves = [obj.travel >= max(SMALLEST_TRAVEL_PX, SMALLEST_TRAVEL * obj.sizes[0]) for obj in found]
+    if not any(moves):
+        x, y = found[0].blobs[0].centre
         raise InputError(
-            f"Nothing leaves its place in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an object "
-            f"must be seen at two places at least."
+            f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
+            f"object must be seen at two positions at least."
         )
-    staying = tuple(mover for mover in movers if mover not in moving)
-    return Inspection(clip, backdrop, moving, staying, camera, unordered)
-
-
-def choose_background(images: Pictures, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:
-    """One picture for a fixed camera, one per frame for a moving one; and where the camera looks."""
-    fixed = np.zeros((len(images), 2))
-    if background == "nearby":
-        path = camera_path(images)
-        return nearby_background(images, path), path
-    still = fixed_background(images)
-    if background != "auto" or _restlessness(still) < RESTLESS:
-        return still, fixed
-    path = camera_path(images)
-    nearby = nearby_background(images, path)
-    calmer = _restlessness(nearby) < 0.5 * _restlessness(still)
-    return (nearby, path) if is_moving(path) and calmer else (still, fixed)
-
-
-def check_background(clip: Clip, images: Pictures, backdrop: BackgroundModel) -> None:
-    """A cut, a light switched on, a camera that swings: then there is no background to speak of."""
-    if _restlessness(backdrop) > HOPELESS:
-        raise InputError(
-            f"Everything moves in {clip.source}: half of the picture usually differs from the background by "
-            f"{_restlessness(backdrop):.0%} of full contrast. If there is a cut, keep one side of it with --start or "
-            f"--end; if the camera moves, try --background nearby."
-        )
-    share = np.array(
-        [backdrop.changed(images[i : i + 1], backdrop.of(np.array([i]))).mean() for i in range(len(images))]
+    objects, stationary = (
+        tuple(obj for obj, is_object in zip(found, moves, strict=True) if is_object == wanted)
+        for wanted in (True, False)
     )
-    if np.quantile(share, 0.9) > EVERYTHING_MOVES or (share > EVERYTHING_MOVES).mean() > 0.1:
-        frame = int(np.argmax(share > EVERYTHING_MOVES))
+    return Inspection(clip, model, objects, stationary, camera, unordered)
+
+
+def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:
+    """One image for a fixed camera, one per frame for a moving one; and the path of the camera."""
+    no_motion = np.zeros((len(frames), 2))
+    if background != "nearby":
+        fixed = fixed_background(frames)
+        if background != "auto" or _noise(fixed) < FIXED_CAMERA_NOISE:
+            return fixed, no_motion
+    path = camera_path(frames)
+    nearby = nearby_background(frames, path)
+    if background == "nearby" or (is_moving(path) and _noise(nearby) < 0.5 * _noise(fixed)):
+        return nearby, path
+    return fixed, no_motion
+
+
+def check_background(clip: Clip, background: BackgroundModel) -> None:
+    """Refuse a cut, a change of the light or a swinging camera: then there is no one background."""
+    advice = (
+        "If there is a cut, keep one side of it with --start or --end; if the camera moves, try --background nearby."
+    )
+    if _noise(background) > LARGEST_NOISE:
         raise InputError(
-            f"Everything moves in {clip.source}: in frame {frame} {share[frame]:.0%} of the picture differs from the "
-            f"background. If there is a cut, keep one side of it with --start or --end; if the camera moves, try "
-            f"--background nearby."
+            f"Everything moves in {clip.source}: half of the pixels usually differ from the background by "
+            f"{_noise(background):.0%} of full contrast. {advice}"
+        )
+    each_frame = (slice(index, index + 1) for index in range(len(clip)))
+    share = np.array([background.changed(clip.frames[one], background.of(one)).mean() for one in each_frame])
+    if np.quantile(share, 0.9) > MOST_CHANGED or (share > MOST_CHANGED).mean() > 0.1:
+        first = int(np.argmax(share > MOST_CHANGED))
+        raise InputError(
+            f"Everything moves in {clip.source}: in frame {clip.numbers[first]} {share[first]:.0%} of the pixels "
+            f"differ from the background. {advice}"
         )
 
 
-def _restlessness(backdrop: BackgroundModel) -> float:
-    return float(np.quantile(backdrop.threshold, 0.5)) / NOISE_FACTOR
+def _noise(background: BackgroundModel) -> float:
+    """The noise of a usual pixel, of full contrast."""
+    return float(np.median(background.threshold)) / NOISE_FACTOR

@@ -1,60 +1,95 @@
-"""An inspection in words and numbers. All px are the recording's own, whatever part or scale of it was looked at."""
+"""An inspection as text and as JSON, in pixels of the recording whatever part or scale of it was inspected."""
+
+from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
 from withinpx.discovery.background import LEVEL, SMALLEST_NOISE
-from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
 
-BARELY = 1.0  # of its size: a thing that travels less is at two places that overlap
-MOST_PAIRS = 4  # that a sentence names
+if TYPE_CHECKING:
+    from withinpx.discovery.inspection import Inspection
+
+BARELY = 1.0  # of its size: an object that travels less has no two positions that do not overlap
+MOST_PAIRS = 4  # listed in a sentence
 HUES = {20: "red", 45: "orange", 70: "yellow", 165: "green", 200: "cyan", 255: "blue", 290: "violet", 340: "pink"}
-HEADINGS = ("mover", "frames", "size px", "travel px", "colour", "two or more places")
+HEADINGS = ("object", "frames", "size px", "travel px", "colour", "displacement")
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """One of the theorem's assumptions, as it looks before any training."""
+class Assumption:
+    """One of the theorem's assumptions, as far as it can be judged before training."""
 
     name: str
     met: bool
-    message: str  # a sentence with the number
+    message: str
 
 
-def outlooks(clip: Clip, inspection: Inspection) -> tuple[Outlook, ...]:
-    """A known background, two places for each, no two alike."""
-    return _background(clip, inspection), _places(clip, inspection), _distinct(inspection)
+def assumptions(inspection: Inspection) -> tuple[Assumption, ...]:
+    """A known background, two or more positions of each object, no two objects alike."""
+    objects, alike = inspection.objects, inspection.alike
+    camera = background_text(inspection) if inspection.camera_moves else "the camera is fixed"
+    barely = [str(index) for index, obj in enumerate(objects) if displacement_text(obj) == "barely"]
+    least = min(obj.travel for obj in objects) / inspection.clip.selection.scale
+    displacement = f"each object is seen at positions at least {least:.0f} px apart"
+    if barely:
+        which = f"object {barely[0]} travels" if len(barely) == 1 else f"objects {', '.join(barely)} each travel"
+        displacement = f"{which} less than its own size"
+    distinct = "no two objects look alike" if len(objects) > 1 else "there is only one object"
+    if alike:
+        pairs = ", ".join(f"{one} and {other}" for one, other in alike[:MOST_PAIRS])
+        more = f" and {len(alike) - MOST_PAIRS} more pairs" if len(alike) > MOST_PAIRS else ""
+        distinct = f"objects {pairs}{more} look alike and may be confused"
+    return (
+        Assumption("background", True, f"known: {camera}"),
+        Assumption("displacement", not barely, displacement),
+        Assumption("distinct", not alike, distinct),
+    )
 
 
-def inspection_rows(clip: Clip, inspection: Inspection) -> list[str]:
-    """Lines for the terminal."""
+def summary(inspection: Inspection) -> str:
+    """One line."""
+    clip, count = inspection.clip, len(inspection.objects)
+    camera = "moving camera" if inspection.camera_moves else "fixed camera"
+    objects = f"{count} moving object{'s' * (count != 1)} of {size_text(clip, inspection.sizes)} px"
+    return f"{Path(clip.source).name}: {objects}, {'unordered images' if inspection.unordered else camera}"
+
+
+def report_text(inspection: Inspection) -> str:
+    """The report of the command line."""
+    clip, scale = inspection.clip, inspection.clip.selection.scale
+    rows = [HEADINGS, *(_cells(clip, obj, index) for index, obj in enumerate(inspection.objects))]
+    notes = [f"  objects {one} and {other} look alike" for one, other in inspection.alike]
+    for obj in inspection.stationary:
+        x, y = _first_seen_at(clip, obj)
+        size = size_text(clip, obj.sizes)
+        notes.append(f"  stationary: a change of {size} px at ({x:.0f}, {y:.0f}), seen in {len(obj.blobs)} frames")
+    checks = assumptions(inspection)
     lines = [
         f"{clip.source}: {len(clip)} frames of {clip.width}x{clip.height} px"
-        + (f" ({clip.selection.scale:g} of the recording's size)" if clip.selection.scale != 1 else ""),
-        f"  background    {background_text(clip, inspection)}",
+        + (f" ({scale:g} of the recording's size)" if scale != 1 else ""),
+        f"  background    {background_text(inspection)}",
         f"  sensor noise  {noise_text(inspection)}",
         "",
-        *_aligned([HEADINGS, *(_cells(clip, mover, each) for each, mover in enumerate(inspection.objects))]),
+        *_aligned(rows),
         "",
+        *([*notes, ""] if notes else []),
+        *_aligned([(check.name, "looks met" if check.met else "DOUBTFUL", check.message) for check in checks]),
     ]
-    lines += [f"  movers {one} and {other} look alike" for one, other in inspection.alike]
-    lines += [f"  stays in place: {text}" for text in (staying_text(clip, each) for each in inspection.stationary)]
-    verdicts = [
-        (each.name, "looks met" if each.met else "DOUBTFUL", each.message) for each in outlooks(clip, inspection)
-    ]
-    return [*lines, *([""] if lines[-1] else []), *_aligned(verdicts)]
+    return "\n".join(lines)
 
 
-def inspection_json(clip: Clip, inspection: Inspection) -> dict[str, Any]:
-    """The same as a JSON object."""
+def report_json(inspection: Inspection) -> dict[str, Any]:
+    clip = inspection.clip
     return {
         "source": clip.source,
         "frames": len(clip),
@@ -62,68 +97,53 @@ def inspection_json(clip: Clip, inspection: Inspection) -> dict[str, Any]:
         "height": clip.height,
         "scale": clip.selection.scale,
         "background": "moving camera" if inspection.camera_moves else "still",
-        "camera_travel_px": round(camera_travel(clip, inspection), 2),
+        "unordered": inspection.unordered,
+        "camera_travel_px": round(camera_travel(inspection), 2),
         "noise_levels": round(inspection.noise, 2),
-        "movers": [_mover_json(clip, mover, each) for each, mover in enumerate(inspection.objects)],
+        "objects": [_object_json(clip, obj, index) for index, obj in enumerate(inspection.objects)],
         "alike": [list(pair) for pair in inspection.alike],
-        "staying": [_mover_json(clip, mover, each) for each, mover in enumerate(inspection.stationary)],
-        "assumptions": [
-            {"name": each.name, "met": each.met, "message": each.message} for each in outlooks(clip, inspection)
-        ],
+        "stationary": [_object_json(clip, obj, index) for index, obj in enumerate(inspection.stationary)],
+        "assumptions": [asdict(check) for check in assumptions(inspection)],
     }
 
 
-def camera_travel(clip: Clip, inspection: Inspection) -> float:
-    """How far the camera's view goes along an axis, px of the recording."""
-    return float(np.ptp(inspection.camera, axis=0).max()) / clip.selection.scale
+def camera_travel(inspection: Inspection) -> float:
+    """The extent of the camera's path along the longer axis, px of the recording."""
+    return float(np.ptp(inspection.camera, axis=0).max()) / inspection.clip.selection.scale
 
 
-def background_text(clip: Clip, inspection: Inspection) -> str:
-    """Still, or by how much it moves."""
-    if not inspection.camera_moves:
-        return "still: one picture for all frames"
-    return (
-        f"moving camera, by up to {camera_travel(clip, inspection):.0f} px: one picture per frame, from frames nearby"
-    )
+def background_text(inspection: Inspection) -> str:
+    if inspection.camera_moves:
+        return f"moving camera, by up to {camera_travel(inspection):.0f} px: one image per frame, from nearby frames"
+    return "still: one image for all frames"
 
 
 def noise_text(inspection: Inspection) -> str:
-    """What a pixel of the background usually differs by."""
-    floor = SMALLEST_NOISE / LEVEL
-    less = " or less" if inspection.noise <= floor * 1.001 else ""
+    less = " or less" if inspection.noise <= 1.001 * SMALLEST_NOISE / LEVEL else ""
     return f"{inspection.noise:.1f} levels of 255{less}"
 
 
-def size_text(clip: Clip, mover: MovingObject) -> str:
-    """The range of its size, px."""
-    low, high = (f"{size / clip.selection.scale:.0f}" for size in mover.sizes)
+def size_text(clip: Clip, sizes: tuple[float, float]) -> str:
+    low, high = (f"{size / clip.selection.scale:.0f}" for size in sizes)
     return low if low == high else f"{low} to {high}"
 
 
-def staying_text(clip: Clip, mover: MovingObject) -> str:
-    """What changes but never leaves its place, and where."""
-    x, y = clip.selection.to_recording(np.array(mover.blobs[0].centre))
-    return f"something of {size_text(clip, mover)} px at ({x:.0f}, {y:.0f}), seen in {len(mover.blobs)} frames"
+def displacement_text(obj: MovingObject) -> str:
+    """Was it seen at two positions that do not overlap?"""
+    return "yes" if obj.travel >= BARELY * obj.sizes[0] else "barely"
 
 
-def places_text(mover: MovingObject) -> str:
-    """Was it seen at two places at least, and do they lie apart?"""
-    return "yes" if mover.travel >= BARELY * mover.sizes[0] else "barely"
+def rgb_of(obj: MovingObject) -> NDArray[np.float64]:
+    """Its median red, green and blue, from 0 to 1."""
+    return np.broadcast_to(obj.appearance[:-1], (3,)).clip(0, 1)
 
 
-def mover_colour(mover: MovingObject) -> NDArray[np.float64]:
-    """Its usual red, green and blue, from 0 to 1."""
-    return np.broadcast_to(mover.appearance[:-1], (3,)).clip(0, 1)
+def hex_colour(obj: MovingObject) -> str:
+    return "#" + "".join(f"{round(255 * value):02X}" for value in rgb_of(obj))
 
 
-def hex_colour(mover: MovingObject) -> str:
-    """As #RRGGBB."""
-    return "#" + "".join(f"{round(255 * value):02X}" for value in mover_colour(mover))
-
-
-def colour_name(mover: MovingObject) -> str:
-    """Its colour in a word."""
-    hue, lightness, saturation = colorsys.rgb_to_hls(*mover_colour(mover))
+def colour_name(obj: MovingObject) -> str:
+    hue, lightness, saturation = colorsys.rgb_to_hls(*rgb_of(obj))
     if lightness < 0.12:
         return "black"
     if saturation < 0.15 or lightness > 0.93:
@@ -134,66 +154,36 @@ def colour_name(mover: MovingObject) -> str:
     return "brown" if name == "orange" and lightness < 0.4 else f"dark {name}" if lightness < 0.25 else name
 
 
-def seen_stretches(mover: MovingObject) -> list[tuple[int, int]]:
-    """First and last frame of every stretch in which it is seen by itself."""
-    frames = mover.frames
-    breaks = [0, *(number + 1 for number, (one, other) in enumerate(pairwise(frames)) if other > one + 1), len(frames)]
-    return [(frames[start], frames[end - 1]) for start, end in pairwise(breaks)]
+def seen_intervals(obj: MovingObject) -> list[tuple[int, int]]:
+    """First and last frame of each interval in which it is seen apart from other objects."""
+    frames = obj.frames
+    gaps = [index for index, (one, other) in enumerate(pairwise(frames), start=1) if other > one + 1]
+    return [(frames[start], frames[end - 1]) for start, end in pairwise([0, *gaps, len(frames)])]
 
 
-def _background(clip: Clip, inspection: Inspection) -> Outlook:
-    if inspection.camera_moves:
-        return Outlook("background", True, f"known: {background_text(clip, inspection)}")
-    return Outlook("background", True, "known: the camera stands still")
+def _cells(clip: Clip, obj: MovingObject, index: int) -> tuple[str, ...]:
+    colour, travel = f"{colour_name(obj)} {hex_colour(obj)}", f"{obj.travel / clip.selection.scale:.0f}"
+    return str(index), str(len(obj.blobs)), size_text(clip, obj.sizes), travel, colour, displacement_text(obj)
 
 
-def _places(clip: Clip, inspection: Inspection) -> Outlook:
-    barely = [each for each, mover in enumerate(inspection.objects) if places_text(mover) == "barely"]
-    if not barely:
-        least = min(mover.travel for mover in inspection.objects) / clip.selection.scale
-        return Outlook("places", True, f"each mover is seen at places that lie apart, by {least:.0f} px at least")
-    which = _listed("mover", barely)
-    return Outlook("places", False, f"{which} travel{'s' * (len(barely) == 1)} less than one size of its own")
-
-
-def _distinct(inspection: Inspection) -> Outlook:
-    if not inspection.alike:
-        return Outlook(
-            "distinct", True, "no two movers look alike" if len(inspection.objects) > 1 else "only one moves"
-        )
-    pairs = ", ".join(f"{one} and {other}" for one, other in inspection.alike[:MOST_PAIRS])
-    more = len(inspection.alike) - MOST_PAIRS
-    others = f" and {more} more pairs" if more > 0 else ""
-    return Outlook("distinct", False, f"movers {pairs}{others} look alike and may be mixed up")
-
-
-def _listed(noun: str, numbers: list[int]) -> str:
-    return f"{noun}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-
-
-def _cells(clip: Clip, mover: MovingObject, each: int) -> tuple[str, ...]:
-    colour = f"{colour_name(mover)} {hex_colour(mover)}"
-    travel = f"{mover.travel / clip.selection.scale:.0f}"
-    return str(each), str(len(mover.blobs)), size_text(clip, mover), travel, colour, places_text(mover)
-
-
-def _mover_json(clip: Clip, mover: MovingObject, each: int) -> dict[str, Any]:
+def _object_json(clip: Clip, obj: MovingObject, index: int) -> dict[str, Any]:
     scale = clip.selection.scale
-    x, y = clip.selection.to_recording(np.array(mover.blobs[0].centre))
     return {
-        "mover": each,
-        "frames": len(mover.blobs),
-        "size_px": [round(size / scale, 2) for size in mover.sizes],
-        "travel_px": round(mover.travel / scale, 2),
-        "colour": hex_colour(mover),
-        "first_seen_at": [round(float(x), 2), round(float(y), 2)],
-        "places": places_text(mover),
+        "object": index,
+        "frames": len(obj.blobs),
+        "size_px": [round(size / scale, 2) for size in obj.sizes],
+        "travel_px": round(obj.travel / scale, 2),
+        "colour": hex_colour(obj),
+        "first_seen_at": _first_seen_at(clip, obj).round(2).tolist(),
+        "displacement": displacement_text(obj),
     }
+
+
+def _first_seen_at(clip: Clip, obj: MovingObject) -> NDArray[np.float64]:
+    return clip.selection.to_recording(np.array(obj.blobs[0].centre))
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest cell."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

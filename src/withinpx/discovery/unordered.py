@@ -1,105 +1,117 @@
-"""A set of pictures in no order: nothing can be followed through it. Things are told apart by their colour."""
+"""Unordered images of one scene: nothing can be followed from one to the next, so objects are matched by colour."""
 
 from collections import Counter
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy import ndimage
 from scipy.optimize import linear_sum_assignment
 
-from withinpx.discovery.background import BackgroundModel, Pictures, difference, noise_threshold, quiet_difference
-from withinpx.discovery.objects import SMALLEST_AREA, Blob, MovingObject, blob_at
-from withinpx.shadow import LITTLE, is_shadow
+from withinpx.discovery.background import (
+    BLOCK,
+    BackgroundModel,
+    FloatImages,
+    Images,
+    by_rows,
+    difference,
+    noise_threshold,
+    quiet_difference,
+    share_beyond,
+    temporal_median,
+    to_float,
+)
+from withinpx.discovery.objects import Blob, Mask, MovingObject, connected_regions, measured_blob
+from withinpx.shadow import shadow
 
-FOLLOWED = 4  # frames in a row: what is seen so often is followed
-SAME_COLOUR = 0.2  # of full contrast: what one thing's colour may differ by from picture to picture
-PART = 0.2  # of the largest body in a picture: what is less is no thing of its own
-OFTEN_HIDDEN = 0.25  # of the pictures: a pixel that is seldom the median's may be hidden most of the time
-ALIKE = 0.2  # of the pictures: no thing shows one colour at one place so often
-CANDIDATES = 32  # pictures that are asked which others look like them
-AT_ONCE = 4096  # pixels
-STARTS = 12  # pictures whose things are tried as the first of their kind
+FOLLOWED = 4  # frames: a tracklet of so many was followed
+SAME_COLOUR = 0.2  # of full contrast: how far one object's colour may vary between images
+PART = 0.2  # of the largest blob of an image: less is no object
+OFTEN_HIDDEN = 0.25  # of the images: a pixel that differs from its median this often may be hidden most of the time
+ALIKE = 0.2  # of the images: no object shows one colour at one position so often
+CANDIDATES = 32  # images whose colours are tried as the background's
+STARTS = 12  # images whose objects are tried as the initial ones
 ROUNDS = 5
 
 
-def is_unordered(pieces: list[MovingObject]) -> bool:
-    """Is most of what moves seen in hardly any two pictures in a row?"""
-    blobs = sum(len(piece.blobs) for piece in pieces)
-    followed = sum(len(piece.blobs) for piece in pieces if len(piece.blobs) >= FOLLOWED)
-    return blobs > 0 and followed < 0.5 * blobs
+def is_unordered(tracklets: list[MovingObject]) -> bool:
+    """Are most blobs seen in hardly any two consecutive images?"""
+    lengths = [len(tracklet.blobs) for tracklet in tracklets]
+    return sum(length for length in lengths if length >= FOLLOWED) < 0.5 * sum(lengths)
 
 
-def unordered_background(images: Pictures) -> BackgroundModel:
-    """What lies behind, also where things are seen in most of the pictures: they differ, what is behind does not."""
-    still = np.median(images, axis=0).astype(np.float32)
-    common = np.quantile(noise_threshold(quiet_difference(images, still)), 0.5)
-    unsure = (difference(images, still) > common).mean(axis=0) > OFTEN_HIDDEN
-    places = np.nonzero(unsure)
-    for some in np.array_split(np.arange(len(places[0])), -(-len(places[0]) // AT_ONCE) or 1):
-        rows, columns = places[0][some], places[1][some]
-        still[rows, columns] = most_alike(images[:, rows, columns])
-    return BackgroundModel(still[None], noise_threshold(quiet_difference(images, still)))
+def unordered_background(frames: Images, still: FloatImages | None = None) -> BackgroundModel:
+    """The background, even where objects cover it in most images: they differ from each other, it does not.
+
+    If ``still`` is given, only its noise is measured.
+    """
+    if still is None:
+        still = temporal_median(frames)
+        common = np.median(noise_threshold(quiet_difference(frames, still)))
+        unsure = share_beyond(frames, still, np.full(still.shape[1:3], common)) > OFTEN_HIDDEN
+        if unsure.any():
+            still[0, unsure] = by_rows(most_alike, frames[:, unsure], block=BLOCK // CANDIDATES)
+    return BackgroundModel(still, noise_threshold(quiet_difference(frames, still)))
 
 
-def most_alike(colours: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of what each pixel shows (pictures, pixels, colours), the mean of those that are nearest to each other."""
+def most_alike(pixels: Images) -> NDArray[np.float32]:
+    """Of the colours that each pixel shows (images, pixels, colours), the mean of those nearest to each other."""
+    colours = to_float(pixels)
     share = max(2, int(ALIKE * len(colours)))
-    some = colours[:: -(-len(colours) // CANDIDATES)]
-    apart = np.abs(some[:, None] - colours).max(axis=-1)  # (candidates, pictures, pixels)
-    nearest = np.partition(apart, share - 1, axis=1)[:, share - 1]
-    best = nearest.argmin(axis=0)
-    pixels = np.arange(colours.shape[1])
-    alike = nearest[best, pixels] >= apart[best, :, pixels].T
+    candidates = colours[:: -(-len(colours) // CANDIDATES)]
+    apart = difference(candidates[:, None], colours)  # (candidates, images, pixels)
+    radius = np.partition(apart, share - 1, axis=1)[:, share - 1]
+    best = radius.argmin(axis=0)
+    index = np.arange(colours.shape[1])
+    alike = radius[best, index] >= apart[best, :, index].T
     return np.asarray((colours * alike[..., None]).sum(axis=0) / alike.sum(axis=0)[:, None], np.float32)
 
 
-def find_unordered_objects(images: Pictures, backdrop: BackgroundModel) -> list[MovingObject]:
-    """One mover for each thing that most pictures show, the most prominent first."""
-    seen = [bodies_of(image, backdrop, frame) for frame, image in enumerate(images)]
-    count = Counter(len(bodies) for bodies in seen if bodies).most_common(1)
-    if not count:
+def find_unordered_objects(frames: Images, background: BackgroundModel) -> list[MovingObject]:
+    """The objects that most images show, the most prominent first."""
+    images = [blobs_without_shadow(image, background, frame) for frame, image in enumerate(frames)]
+    counts = Counter(len(blobs) for blobs in images if blobs).most_common(1)
+    if not counts:
         return []
-    starts = [bodies for bodies in seen if len(bodies) == count[0][0]]
-    tried = [_told_apart(seen, start) for start in starts[:: -(-len(starts) // STARTS)]]
-    things = min(tried, key=lambda each: each[0])[1]
-    return sorted((MovingObject(tuple(blobs)) for blobs in things if blobs), key=lambda mover: -mover.weight)
+    starts = [blobs for blobs in images if len(blobs) == counts[0][0]]
+    tried = [_matched(images, start) for start in starts[:: -(-len(starts) // STARTS)]]
+    _, objects = min(tried, key=lambda result: result[0])
+    return sorted((MovingObject(tuple(blobs)) for blobs in objects if blobs), key=lambda obj: -obj.weight)
 
 
-def _told_apart(seen: list[list[Blob]], start: list[Blob]) -> tuple[float, list[list[Blob]]]:
-    """Each picture's bodies given to the thing they look like, one each; and how unlike they are."""
+def _matched(images: list[list[Blob]], start: list[Blob]) -> tuple[float, list[list[Blob]]]:
+    """The blobs of each image assigned to objects by colour, starting with the colours of some; and the total cost."""
     colours = np.array([blob.colour for blob in start])
     for _ in range(ROUNDS):
-        unlike = 0.0
-        things: list[list[Blob]] = [[] for _ in start]
-        for bodies in seen:
-            if not bodies:
-                continue
-            cost = np.abs(colours[:, None] - np.array([blob.colour for blob in bodies])).max(axis=-1)
-            for thing, body in zip(*linear_sum_assignment(np.minimum(cost, SAME_COLOUR)), strict=True):
-                if cost[thing, body] < SAME_COLOUR:
-                    things[thing].append(bodies[body])
-                    unlike += cost[thing, body] - SAME_COLOUR
-        colours = np.array(
-            [
-                np.median([blob.colour for blob in blobs], axis=0) if blobs else colour
-                for blobs, colour in zip(things, colours, strict=True)
-            ]
-        )
-    return unlike, things
+        total = 0.0
+        objects: list[list[Blob]] = [[] for _ in start]
+        for blobs in filter(None, images):
+            cost = np.abs(colours[:, None] - np.array([blob.colour for blob in blobs])).max(axis=-1)
+            for index, blob in zip(*linear_sum_assignment(np.minimum(cost, SAME_COLOUR)), strict=True):
+                if cost[index, blob] < SAME_COLOUR:
+                    objects[index].append(blobs[blob])
+                    total += cost[index, blob] - SAME_COLOUR
+        for index, assigned in enumerate(objects):
+            if assigned:
+                colours[index] = np.median([blob.colour for blob in assigned], axis=0)
+    return total, objects
 
 
-def bodies_of(image: NDArray[np.float32], backdrop: BackgroundModel, frame: int) -> list[Blob]:
-    """The things of a picture, each without its shadow; where nearly all would be shadow, with it."""
-    behind = backdrop.images[0]
-    changed = backdrop.changed(image[None])[0]
-    distance = difference(image[None], behind[None])[0]
-    whole, things = ndimage.label(changed, structure=np.ones((3, 3)))
-    body = changed & ~is_shadow(image, behind, whole)
-    share = ndimage.mean(body, whole, np.arange(things + 1))
-    labels, _ = ndimage.label(np.where(share[whole] < LITTLE, changed, body), structure=np.ones((3, 3)))
-    blobs = [
-        blob_at(image, distance, labels == label, box, frame)
-        for label, box in enumerate(ndimage.find_objects(labels), start=1)
-    ]
+def blobs_without_shadow(image: Images, background: BackgroundModel, frame: int) -> list[Blob]:
+    """The objects of an image, each without its shadow."""
+    still = background.images[0]
+    contrast = difference(image, still)
+    lit = np.zeros(contrast.shape, np.bool_)
+    for box, region in connected_regions(background.changed(image[None])[0]):
+        lit[box] |= region & ~_in_shadow(to_float(image[box]), still[box], region)
+    blobs = [measured_blob(image[box], contrast[box], mask, box, frame) for box, mask in connected_regions(lit)]
     largest = max((blob.area for blob in blobs), default=0)
-    return [blob for blob in blobs if blob.area >= max(SMALLEST_AREA, PART * largest)]
+    return [blob for blob in blobs if blob.area >= PART * largest]
+
+
+def _in_shadow(image: FloatImages, background: FloatImages, region: Mask) -> Mask:
+    """Which pixels are more shadow than object; outside the region there is neither."""
+    shown, empty = (
+        torch.from_numpy(np.ascontiguousarray(np.moveaxis(pixels, -1, 0)))
+        for pixels in (np.where(region[..., None], image, background), background)
+    )
+    return np.asarray(shadow(shown, empty, torch.from_numpy(region).float()) > 0.5)

@@ -1,16 +1,16 @@
-"""Things that touch with their faint rims are told apart; one thing stays one."""
+"""Objects that touch only with their faint rims are separated; one object stays one blob."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.objects import Blob, blobs_of
+from withinpx.discovery.objects import Blob, find_blobs
 
 WIDTH, HEIGHT, RADIUS = 64, 40, 7
 THRESHOLD = 0.05  # of full contrast
 STRONG, FAINT = 0.6, 0.12
-Contrast = NDArray[np.float32]  # (h, w), from 0 to 1: how far each pixel is from the backdrop
+Contrast = NDArray[np.float32]  # (h, w), from 0 to 1: how far each pixel is from the background
 
 
 def disc(x: float, y: float, radius: float = RADIUS) -> NDArray[np.bool_]:
@@ -26,21 +26,20 @@ def box(left: int, top: int, right: int, bottom: int) -> NDArray[np.bool_]:
 
 def contrast(*parts: tuple[NDArray[np.bool_], float]) -> Contrast:
     """Later parts lie over earlier ones."""
-    picture = np.zeros((HEIGHT, WIDTH), np.float32)
+    image = np.zeros((HEIGHT, WIDTH), np.float32)
     for inside, strength in parts:
-        picture[inside] = strength
-    return picture
+        image[inside] = strength
+    return image
 
 
 def blobs(seen: Contrast) -> list[Blob]:
-    """What is found in a frame that differs so from a dark backdrop, from left to right."""
-    behind = np.full((HEIGHT, WIDTH, 3), 0.1, np.float32)
-    backdrop = BackgroundModel(behind[None], np.full((HEIGHT, WIDTH), THRESHOLD, np.float32))
-    found = blobs_of(behind + seen[..., None], behind, backdrop, frame=3)
-    return sorted(found, key=lambda blob: blob.centre)
+    """Found in a frame with this contrast to a dark background, from left to right."""
+    dark = np.full((1, HEIGHT, WIDTH, 3), 0.1, np.float32)
+    model = BackgroundModel(dark, np.full((HEIGHT, WIDTH), THRESHOLD, np.float32))
+    return sorted(find_blobs(dark[0] + seen[..., None], model, frame=3), key=lambda blob: blob.centre)
 
 
-def test_two_discs_joined_by_a_faint_bridge_are_two_things() -> None:
+def test_two_discs_joined_by_a_faint_bridge_are_two_blobs() -> None:
     seen = contrast((box(18, 18, 44, 22), FAINT), (disc(18, 20), STRONG), (disc(44, 20), STRONG))
     left, right = blobs(seen)
     assert left.centre == pytest.approx((18, 20), abs=1.5)
@@ -50,13 +49,13 @@ def test_two_discs_joined_by_a_faint_bridge_are_two_things() -> None:
     assert left.frame == right.frame == 3
 
 
-def test_so_are_three_in_a_row() -> None:
-    things = [(disc(x, 20, 6), STRONG) for x in (10, 31, 52)]
-    found = blobs(contrast((box(10, 18, 52, 22), FAINT), *things))
+def test_three_discs_in_a_row_are_three_blobs() -> None:
+    discs = [(disc(x, 20, 6), STRONG) for x in (10, 31, 52)]
+    found = blobs(contrast((box(10, 18, 52, 22), FAINT), *discs))
     assert [round(blob.centre[0]) for blob in found] == pytest.approx([10, 31, 52], abs=1)
 
 
-def test_what_does_not_touch_them_is_left_as_it_was() -> None:
+def test_a_blob_that_touches_nothing_stays_as_it_is() -> None:
     alone = contrast((disc(12, 32, 5), STRONG))
     joined = contrast((box(18, 7, 44, 13), FAINT), (disc(18, 10), STRONG), (disc(44, 10), STRONG))
     assert len(blobs(joined + alone)) == 3
@@ -64,7 +63,7 @@ def test_what_does_not_touch_them_is_left_as_it_was() -> None:
     assert sum(blob.box == expected.box and blob.area == expected.area for blob in blobs(joined + alone)) == 1
 
 
-def test_two_such_pairs_are_four_things() -> None:
+def test_two_such_pairs_are_four_blobs() -> None:
     pairs = [
         contrast((box(18, y - 2, 44, y + 2), FAINT), (disc(18, y), STRONG), (disc(44, y), STRONG)) for y in (10, 30)
     ]
@@ -72,7 +71,7 @@ def test_two_such_pairs_are_four_things() -> None:
 
 
 @pytest.mark.parametrize("strength", [0.07, FAINT, 0.19])
-def test_a_disc_with_a_faint_rim_is_one_thing(strength: float) -> None:
+def test_a_disc_with_a_faint_rim_is_one_blob(strength: float) -> None:
     seen = contrast((disc(30, 20, 13), strength), (disc(30, 20), STRONG))
     (blob,) = blobs(seen)
     assert blob.area == (seen > 0).sum()
@@ -80,26 +79,26 @@ def test_a_disc_with_a_faint_rim_is_one_thing(strength: float) -> None:
 
 
 @pytest.mark.parametrize("share", [0.4, 0.5, 0.7])
-def test_a_disc_of_a_bright_and_a_less_bright_half_is_one_thing(share: float) -> None:
+def test_a_disc_of_a_bright_and_a_less_bright_half_is_one_blob(share: float) -> None:
     seen = contrast((disc(30, 20), STRONG), (disc(30, 20) & box(30, 0, WIDTH, HEIGHT), share * STRONG))
     (blob,) = blobs(seen)
     assert blob.area == disc(30, 20).sum()
 
 
-def test_a_bar_with_bright_ends_is_one_thing() -> None:
+def test_a_bar_with_bright_ends_is_one_blob() -> None:
     seen = contrast((box(16, 16, 46, 24), 0.45 * STRONG), (box(16, 16, 26, 24), STRONG), (box(36, 16, 46, 24), STRONG))
     (blob,) = blobs(seen)
     assert blob.box == (16, 16, 46, 24)
 
 
-def test_a_small_bright_spot_is_no_thing_of_its_own() -> None:
-    """A light on the end of an arm."""
+def test_a_small_bright_spot_is_no_blob_of_its_own() -> None:
+    """Such as a light at the end of an arm."""
     seen = contrast((box(18, 18, 44, 22), FAINT), (disc(18, 20), STRONG), (disc(44, 20, 3), STRONG))
     (blob,) = blobs(seen)
     assert blob.area == (seen > 0).sum()
 
 
-def test_a_dark_stripe_over_a_thing_does_not_part_it() -> None:
-    """Parts nearer than the pixels that are closed anyway belong together."""
+def test_a_faint_stripe_does_not_split_a_blob() -> None:
+    """Its parts are nearer to each other than gaps that are closed."""
     (blob,) = blobs(contrast((disc(30, 20, 9), STRONG), (disc(30, 20, 9) & box(29, 0, 32, HEIGHT), FAINT)))
     assert blob.area == disc(30, 20, 9).sum()
