@@ -1,4 +1,4 @@
-"""How the decoder knows the background (sec. 3).
+"""Models of the background (sec. 3).
 
 A background model defines which maps are concatenated with the Gaussians at the decoder's input, how many maps the
 decoder outputs, and how these become an image.
@@ -32,7 +32,14 @@ class Background(nn.Module):
         self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None = None
     ) -> Float[Tensor, "b m h w"]:
         """The Gaussians and the maps that join them; ``nearby`` is a frame from nearby in time."""
-        return gaussians
+        joining = self._joining_maps(gaussians, nearby)
+        if joining is None:
+            return gaussians
+        return torch.cat([gaussians, joining.to(gaussians.dtype).expand(len(gaussians), -1, -1, -1)], dim=1)
+
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor | None:
+        """(m, h, w) for the whole batch or (b, m, h, w)."""
+        return None
 
     def compose(
         self, maps: Float[Tensor, "#b o h w"], background: Float[Tensor, "#b c h w"] | None = None
@@ -42,7 +49,7 @@ class Background(nn.Module):
 
 
 class PositionalBackground(Background):
-    """The paper's: a learned code per pixel, from which the decoder knows its position and the background.
+    """The paper's: a learned code per pixel, which tells the decoder its position and the background.
 
     The code starts at zero, so the output of an untrained decoder is uniform. Seven maps, with the Gaussian eight.
     """
@@ -52,10 +59,8 @@ class PositionalBackground(Background):
         self.input_maps, self.output_maps = codes, colours
         self.code = nn.Parameter(torch.zeros(codes, *size))
 
-    def decoder_input(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None = None
-    ) -> Float[Tensor, "b m h w"]:
-        return torch.cat([gaussians, self.code.expand(len(gaussians), -1, -1, -1)], dim=1)
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
+        return self.code
 
 
 class NearbyBackground(Background):
@@ -65,12 +70,10 @@ class NearbyBackground(Background):
         super().__init__()
         self.input_maps = self.output_maps = colours
 
-    def decoder_input(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None = None
-    ) -> Float[Tensor, "b m h w"]:
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
         if nearby is None:
-            raise InputError("A detector with a nearby background draws only beside a nearby frame: give one.")
-        return torch.cat([gaussians, nearby.to(gaussians.dtype)], dim=1)
+            raise InputError("A detector with a nearby background needs a frame from nearby in time: give one.")
+        return nearby
 
 
 class LayeredBackground(Background):
@@ -120,16 +123,14 @@ class PerspectiveBackground(LayeredBackground):
         super().__init__(still)
         self.input_maps = 2
 
-    def decoder_input(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None = None
-    ) -> Float[Tensor, "b m h w"]:
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
         """The ramps go from -1 to 1 over the image, and on over its margin."""
         ramps = []
         for length, inner in zip(gaussians.shape[-2:], self.still.shape[-2:], strict=True):
             centres = torch.arange(length, dtype=gaussians.dtype, device=gaussians.device) + 0.5 - (length - inner) / 2
             ramps.append(2 * centres / inner - 1)
         down, across = torch.meshgrid(*ramps, indexing="ij")
-        return torch.cat([gaussians, torch.stack([across, down]).expand(len(gaussians), -1, -1, -1)], dim=1)
+        return torch.stack([across, down])
 
 
 def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) -> Background:

@@ -19,14 +19,11 @@ class Axis:
     centres: Float[Tensor, " k"]  # mean centre of those lines, px
     uniform: tuple[int, int]  # range of the lines that share one stored line; (0, 0) if every line is stored
 
-    def __len__(self) -> int:
-        return len(self.stored)
-
 
 @cache
 def _axis(length: int, reach: int | None, margin: int, device: torch.device) -> Axis:
     """All lines further than ``reach`` from both ends are identical; the margin at both ends is then cropped."""
-    shown = length - 2 * margin
+    inner = length - 2 * margin
     line = torch.arange(margin, length - margin, device=device)
     if reach is None or length <= 2 * reach + 1:
         index = torch.arange(length, device=device)
@@ -37,10 +34,10 @@ def _axis(length: int, reach: int | None, margin: int, device: torch.device) -> 
     index = torch.arange(size, device=device)
     from_middle = (index - reach).abs()
     outer = (from_middle > 0) & (from_middle <= reach - margin)
-    interior = min(shown, length - size + 1)
+    interior = min(inner, length - size + 1)
     counts = torch.where(from_middle == 0, interior, outer.long()).double()
     first = index - margin + 0.5
-    centres = torch.where(from_middle == 0, shown / 2, torch.where(index < reach, first, first + (length - size)))
+    centres = torch.where(from_middle == 0, inner / 2, torch.where(index < reach, first, first + (length - size)))
     begin = max(0, reach - margin)
     return Axis(stored, counts, centres.double(), (begin, begin + interior) if interior > 1 else (0, 0))
 

@@ -34,7 +34,7 @@ from withinpx.training.step import (
 from withinpx.training.warm_start import jittered, lost_heatmaps, moving_centres, warm_start
 
 CPU = torch.device("cpu")
-NEARBY_FRAMES = 10  # the frame that shows a `nearby` decoder the background is at most this far away in time
+NEARBY_FRAMES = 10  # distance in time of the frame that gives a `nearby` decoder the background, at most
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def fit(
     centres = None
     if recipe.warm_start_steps:
         if model.config.objects > 1:
-            raise InputError("The warm start knows one object only: train several with recipe paper.")
+            raise InputError("The warm start supports one object only: train several with recipe paper.")
         centres = jittered(moving_centres(images, background=background).unsqueeze(1), recipe.jitter_px, seed)
     return learn(engine, len(images), centres, recipe, seed=seed, settings=settings)
 
@@ -111,7 +111,7 @@ def learn(
 
     model.train()
     for number in range(training.epochs_done + 1, recipe.epochs + 1):
-        set_learning_rate(training.optimiser, recipe, number)
+        _set_learning_rate(training.optimiser, recipe, number)
         if centres is not None:
             engine.centre_loss = (centres, recipe.centre_loss_weight * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
         epoch = training.log.add(number, *_one_epoch(training, number))
@@ -195,7 +195,7 @@ def adam(model: Autoencoder, recipe: Recipe) -> torch.optim.Adam:
     return torch.optim.Adam(groups, lr=rate, fused=on_cuda, capturable=on_cuda)
 
 
-def set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:
+def _set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:
     """The cosine schedule, if the recipe has one: linear warm-up in a tenth of the epochs, then a cosine to 1 %."""
     if recipe.cosine_schedule:
         done = epoch / recipe.epochs

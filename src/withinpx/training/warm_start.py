@@ -22,17 +22,12 @@ LEARNING_RATE = 3e-3
 LOST_PX = 4.0  # a heatmap further than this from its object in half of the images has lost it
 
 
-def check_something_moves(images: Float[Tensor, "b c h w"]) -> None:
-    """Assumption 2 of thm 4.1 in its simplest form: an object that never moves is background."""
-    if (images == images[0]).all():
-        raise InputError("Nothing moves: all images are the same.")
-
-
 def moving_centres(
     images: Float[Tensor, "b c h w"], threshold: float = 0.5, background: Float[Tensor, "c h w"] | None = None
 ) -> Float[Tensor, "b 2"]:
     """The mean (x, y) of the pixels whose difference from the background exceeds ``threshold`` of the largest."""
-    check_something_moves(images)
+    if (images == images[0]).all():  # assumption 2 of thm 4.1: an object that never moves is background
+        raise InputError("Nothing moves: all images are the same.")
     distance = difference(images, background)
     moving = (distance > threshold * distance.amax()).to(images.dtype)
     return weighted_positions(moving) / moving.sum(dim=(-2, -1)).clamp(min=1).unsqueeze(-1)
