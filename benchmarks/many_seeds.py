@@ -1,8 +1,8 @@
-"""Twenty seeds of one setting at once against one by one: seconds per step and seed, memory, and equality.
+"""Twenty seeds of one setting trained together against one by one: time per step and seed, memory, equality.
 
     python benchmarks/many_seeds.py
 
-On a CUDA device; dense eager is the step anyone would write, of one network, in PyTorch's default precision there.
+On a CUDA device; dense eager is the straightforward step of one network, in PyTorch's default precision there.
 """
 
 import statistics
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 import tyro
 
-from withinpx.experiments.squares_gpu.graph import AtOnce
-from withinpx.experiments.squares_gpu.together import engines_for
+from withinpx.experiments.squares_gpu import engines_for
+from withinpx.experiments.squares_gpu.graph import GraphedSteps
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
@@ -27,7 +27,7 @@ BATCH = 128
 
 
 def milliseconds(step: Callable[[], object], times: int, device: torch.device) -> float:
-    """The median of several groups of steps, after some to warm up."""
+    """Per step, the median over several groups of steps, after some to warm up."""
 
     def wait() -> None:
         if device.type == "cuda":
@@ -35,19 +35,19 @@ def milliseconds(step: Callable[[], object], times: int, device: torch.device) -
 
     for _ in range(8):
         step()
-    taken = []
+    durations = []
     for _ in range(5):
         wait()
         started = time.perf_counter()
         for _ in range(times):
             step()
         wait()
-        taken.append((time.perf_counter() - started) / times)
-    return 1000 * statistics.median(taken)
+        durations.append((time.perf_counter() - started) / times)
+    return 1000 * statistics.median(durations)
 
 
 def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
-    """The most memory that tensors took during a step, in MB; nothing is known of a CPU's."""
+    """The peak memory of a step, in MB; NaN on a CPU, where it is not measured."""
     if device.type != "cuda":
         return float("nan")
     torch.cuda.synchronize()
@@ -59,14 +59,13 @@ def peak_mb(device: torch.device, step: Callable[[], object]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
-def steps_of(engines: Sequence[Engine], device: torch.device) -> list[Step]:
-    """One step per network."""
-    return [reconstruction_step(each, adam(each.model, PAPER, device)) for each in engines]
+def steps_of(engines: Sequence[Engine]) -> list[Step]:
+    return [reconstruction_step(engine, adam(engine.model, PAPER)) for engine in engines]
 
 
 @dataclass(frozen=True)
 class ManySeeds:
-    """Seeds together against one by one."""
+    """The options of this benchmark."""
 
     seeds: int = 20
     device: str = "cuda"
@@ -74,12 +73,12 @@ class ManySeeds:
     def run(self) -> None:
         """Print one line per setting."""
         if not torch.cuda.is_available():
-            print("twenty seeds at once: this is measured on a CUDA device, and there is none here")
+            print("twenty seeds together: this needs a CUDA device, and there is none here")
             return
         device = torch.device(self.device)
         print("encoder RF, decoder RF, object | dense eager, ms | sparse alone, ms | together, ms per seed | ", end="")
-        print("by hand, ms per seed | dense / by hand | peak MB dense, sparse | ", end="")
-        print("difference of a first step's loss from alone, relative: together, by hand")
+        print("kernels, ms per seed | dense / kernels | peak MB dense, sparse | ", end="")
+        print("difference of a first step's loss from alone, relative: together, kernels")
         for sizes in SETTINGS:
             self._setting(SquaresRun(*sizes), device)
 
@@ -92,22 +91,22 @@ class ManySeeds:
 
         shuffled = [torch.randperm(count, generator=torch.Generator().manual_seed(seed)) for seed in range(self.seeds)]
         chosen = torch.stack(shuffled)[:, None, :BATCH].expand(-1, 2, -1).contiguous().to(device)
-        first, shown = prepare_model(models(1)[0], images, device)
-        dense = steps_of([DenseEngine(first, shown)], device)[0]
+        first, images = prepare_model(models(1)[0], images, device)
+        dense = steps_of([DenseEngine(first, images)])[0]
         settings = FitSettings(device)
-        alone = steps_of(engines_for(models(1), images, settings), device)[0]
-        together = AtOnce(steps_of(engines_for(models(self.seeds), images, settings), device))
-        fast = AtOnce(steps_of(engines_for(models(self.seeds), images, settings, fast=True), device))
-        again = steps_of(engines_for(models(self.seeds), images, settings), device)
-        one_by_one = torch.stack([step(each)[0] for step, each in zip(again, chosen, strict=True)])
+        alone = steps_of(engines_for(models(1), images, settings))[0]
+        together = GraphedSteps(steps_of(engines_for(models(self.seeds), images, settings)))
+        fast = GraphedSteps(steps_of(engines_for(models(self.seeds), images, settings, fast=True)))
+        again = steps_of(engines_for(models(self.seeds), images, settings))
+        one_by_one = torch.stack([step(batch)[0] for step, batch in zip(again, chosen, strict=True)])
         off = [float(((many(chosen)[0] - one_by_one).abs() / one_by_one).max()) for many in (together, fast)]
         memory = peak_mb(device, lambda: dense(chosen[0])), peak_mb(device, lambda: alone(chosen[0]))
         slow = milliseconds(lambda: dense(chosen[0]), 10, device)
         single = milliseconds(lambda: alone(chosen[0]), 10, device)
         recorded = milliseconds(lambda: together(chosen), 10, device) / self.seeds
-        handmade = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
+        kernels = milliseconds(lambda: fast(chosen), 10, device) / self.seeds
         print(f"{run.encoder_rf}, {run.decoder_rf}, {run.object_size} | {slow:.2f} | {single:.2f} | ", end="")
-        print(f"{recorded:.3f} | {handmade:.3f} | {slow / handmade:.1f} | ", end="")
+        print(f"{recorded:.3f} | {kernels:.3f} | {slow / kernels:.1f} | ", end="")
         print(f"{memory[0]:.0f}, {memory[1]:.0f} | {off[0]:.1e}, {off[1]:.1e}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How long something takes."""
+"""Timing."""
 
 import statistics
 import time
@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 
 def median_seconds(run: Callable[[], object], times: int) -> float:
-    """The median of several, after one to warm up."""
+    """The median over several calls, after one to warm up."""
     run()
-    taken = []
+    durations = []
     for _ in range(times):
         started = time.perf_counter()
         run()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
+        durations.append(time.perf_counter() - started)
+    return statistics.median(durations)

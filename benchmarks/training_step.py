@@ -1,4 +1,4 @@
-"""How much faster a training step is when only what changed is computed, and that it is the same step.
+"""The speed-up of the sparse training step over the dense one, and that both have the same loss.
 
     python benchmarks/training_step.py
 
@@ -20,24 +20,22 @@ DENSE_STEPS, SPARSE_STEPS = 3, 15
 
 
 def measured(run: SquaresRun, images: torch.Tensor, chosen: torch.Tensor, kind: str) -> tuple[float, float]:
-    """The loss of the first step, and the seconds a step takes."""
+    """The loss of the first step, and the seconds per step."""
     torch.manual_seed(0)
     model = Autoencoder(run.network)
     if kind == "channels-last":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     engine: Engine = SparseEngine(model, Scene.of(images, model)) if kind == "sparse" else DenseEngine(model, images)
     loss = engine.reconstruct(chosen, chosen)[0].item()
-    step, batch = (
-        reconstruction_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3)),
-        torch.stack([chosen, chosen]),
-    )
+    step = reconstruction_step(engine, torch.optim.Adam(model.parameters(), lr=1e-3))
+    batch = torch.stack([chosen, chosen])
     return loss, median_seconds(lambda: step(batch), SPARSE_STEPS if kind == "sparse" else DENSE_STEPS)
 
 
 def layered_growth() -> tuple[float, float]:
-    """Seconds that a step of a layered decoder takes at a small and at a large frame, with the same objects."""
+    """Seconds per step of a layered decoder at a small and at a large frame, with the same objects."""
     small, large = (180, 320), (1080, 1920)
-    taken = []
+    durations = []
     for height, width in (small, large):
         config = NetworkConfig(height, width, 9, 25, 0.8, 3.2, objects=3, colours=3, background=BackgroundMode.LAYERED)
         model = new_network(config, 0)
@@ -45,13 +43,13 @@ def layered_growth() -> tuple[float, float]:
         model.background.still.copy_(still[0])  # type: ignore[operator]
         centres = torch.tensor([[60.0, 50.0], [150.0, 90.0], [240.0, 120.0]]).repeat(8, 1, 1)
         images = still.repeat(len(centres), 1, 1, 1)
-        for image, places in zip(images, centres.long().tolist(), strict=True):
-            for x, y in places:
+        for image, positions in zip(images, centres.long().tolist(), strict=True):
+            for x, y in positions:
                 image[:, y - 8 : y + 8, x - 8 : x + 8] = 1.0
         scene = Scene.of_foreground(images, (images != still).any(dim=1), still, model)
         engine, chosen = SparseEngine(model, scene), torch.arange(len(centres))
-        taken.append(median_seconds(lambda e=engine, c=chosen, z=centres: e.decoder_loss(c, z).backward(), 9))  # type: ignore[misc]
-    return taken[0], taken[1]
+        durations.append(median_seconds(lambda e=engine, c=chosen, z=centres: e.decoder_loss(c, z).backward(), 9))  # type: ignore[misc]
+    return durations[0], durations[1]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a network can see is what the theorem says it can see."""
+"""The measured receptive field of a network is the one that the theorem uses."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def test_a_plain_function_can_be_measured_too() -> None:
     assert measured_receptive_field(lambda maps: torch.nn.functional.avg_pool2d(maps, 5, 1, 2), inputs=2) == 5
 
 
-def test_what_reacts_to_nothing_has_none() -> None:
+def test_a_constant_function_has_no_receptive_field() -> None:
     assert measured_receptive_field(lambda maps: 0 * maps, inputs=1) == 0
 
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from withinpx.model.render import render
 from withinpx.model.softargmax import softargmax
 
-places = st.floats(8, 22)
+coordinates = st.floats(8, 22)
 
 
 @settings(max_examples=100)
-@given(places, places, st.integers(-5, 5), st.integers(-5, 5), st.sampled_from([None, 3.0]))
+@given(coordinates, coordinates, st.integers(-5, 5), st.integers(-5, 5), st.sampled_from([None, 3.0]))
 def test_shifting_a_position_by_whole_pixels_shifts_its_gaussian(
     x: float, y: float, right: int, down: int, support: float | None
 ) -> None:
@@ -22,7 +22,7 @@ def test_shifting_a_position_by_whole_pixels_shifts_its_gaussian(
     assert (after - rolled)[6:-6, 6:-6].abs().max() < 1e-10
 
 
-def test_the_height_is_one_wherever_the_gaussian_is_even_at_the_border() -> None:
+def test_the_height_is_one_everywhere_even_at_the_border() -> None:
     positions = torch.tensor([[[10.5, 10.5]], [[0.5, 0.5]]])
     inside, corner = render(positions, (20, 20), 1.5)[:, 0]
     assert inside.max() == corner.max() == 1
@@ -30,18 +30,18 @@ def test_the_height_is_one_wherever_the_gaussian_is_even_at_the_border() -> None
 
 
 @settings(max_examples=100)
-@given(places, places, st.floats(0.5, 6))
-def test_with_compact_support_nothing_is_drawn_further_out(x: float, y: float, support: float) -> None:
-    drawn = render(torch.tensor([[[x, y]]], dtype=torch.float64), (30, 30), 2.0, support)[0, 0]
-    rows, columns = drawn.nonzero(as_tuple=True)
-    assert ((columns.double() + 0.5 - x).abs() <= support).all()  # of no pixel at all, if none is that near
+@given(coordinates, coordinates, st.floats(0.5, 6))
+def test_with_compact_support_the_gaussian_is_zero_further_out(x: float, y: float, support: float) -> None:
+    gaussian = render(torch.tensor([[[x, y]]], dtype=torch.float64), (30, 30), 2.0, support)[0, 0]
+    rows, columns = gaussian.nonzero(as_tuple=True)
+    assert ((columns.double() + 0.5 - x).abs() <= support).all()  # vacuous if no pixel is that near
     assert ((rows.double() + 0.5 - y).abs() <= support).all()
 
 
 @settings(max_examples=50)
-@given(places, places)
-def test_softargmax_undoes_it(x: float, y: float) -> None:
+@given(coordinates, coordinates)
+def test_softargmax_inverts_render(x: float, y: float) -> None:
     """The softmax of a Gaussian's logarithm is the Gaussian, whose mean is the position."""
-    drawn = render(torch.tensor([[[x, y]]], dtype=torch.float64), (30, 30), 1.0)
-    found = softargmax(torch.log(drawn + 1e-300), temperature=1.0)[0, 0]
+    gaussian = render(torch.tensor([[[x, y]]], dtype=torch.float64), (30, 30), 1.0)
+    found = softargmax(torch.log(gaussian + 1e-300), temperature=1.0)[0, 0]
     assert found.tolist() == pytest.approx([x, y], abs=1e-6)

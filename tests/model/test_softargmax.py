@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from withinpx.model.softargmax import softargmax
 
 
-def test_a_cold_softargmax_is_the_argmax_at_pixel_centres() -> None:
+def test_at_a_low_temperature_it_is_the_argmax_at_pixel_centres() -> None:
     heatmaps = torch.rand(3, 2, 7, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     flat = heatmaps.flatten(start_dim=-2).argmax(dim=-1)
     expected = torch.stack([flat % 9 + 0.5, flat // 9 + 0.5], dim=-1)
     assert torch.allclose(softargmax(heatmaps, temperature=1e-6), expected.double())
 
 
-def test_a_flat_map_is_the_centre_of_the_picture() -> None:
+def test_a_flat_map_gives_the_centre_of_the_image() -> None:
     assert softargmax(torch.zeros(1, 1, 6, 10))[0, 0].tolist() == pytest.approx([5.0, 3.0], abs=1e-5)
 
 
@@ -40,7 +40,7 @@ def test_positions_are_never_rounded_to_bfloat16() -> None:
     assert torch.equal(inside, softargmax(heatmaps))
 
 
-def test_it_passes_gradients_on() -> None:
+def test_its_gradient_is_correct() -> None:
     heatmaps = torch.randn(1, 1, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     heatmaps.requires_grad_()
     assert torch.autograd.gradcheck(lambda maps: softargmax(maps, 0.7), heatmaps)

@@ -1,4 +1,4 @@
-"""Run only where something changed, the network gives what it gives when it is run everywhere."""
+"""Sparse execution gives what the network gives when every pixel is computed."""
 
 import copy
 
@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Base, Field, Patch, dense_maps, maps_in
 from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decode, sparse_decoder_maps, sparse_softargmax
+from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_softargmax
 from withinpx.model.windows import Windows, changed_boxes, crop_images, group_windows, joined
 
 HEIGHT, WIDTH = 26, 30
@@ -32,13 +32,13 @@ def make_model(mode: BackgroundMode, objects: int, support: float | None) -> Aut
         background=mode,
     )
     model = Autoencoder(config).double()
-    for parameter in model.parameters():  # codes, biases, scales: nothing stays at its tidy initial value
+    for parameter in model.parameters():  # codes, biases, scales: nothing stays at its initial value
         parameter.data += 0.1 * torch.randn_like(parameter)
     return model
 
 
-def scene(objects: int) -> tuple[Tensor, Tensor]:
-    """A textured background and pictures with objects anywhere: apart, touching, at the border, in a corner."""
+def textured_scene(objects: int) -> tuple[Tensor, Tensor]:
+    """A textured background and images with objects anywhere: apart, touching, at the border, in a corner."""
     generator = torch.Generator().manual_seed(2)
     background = torch.rand(2, HEIGHT, WIDTH, generator=generator, dtype=torch.float64)
     images = background.repeat(6, 1, 1, 1)
@@ -48,8 +48,8 @@ def scene(objects: int) -> tuple[Tensor, Tensor]:
                 int(torch.randint(-1, HEIGHT - 2, (), generator=generator)),
                 int(torch.randint(-1, WIDTH - 2, (), generator=generator)),
             )
-            here = image[:, max(top, 0) : top + 4, max(left, 0) : left + 3]
-            here += 0.5 + torch.rand(here.shape, generator=generator, dtype=torch.float64)
+            patch = image[:, max(top, 0) : top + 4, max(left, 0) : left + 3]
+            patch += 0.5 + torch.rand(patch.shape, generator=generator, dtype=torch.float64)
     images[0, :, :3, :3] += 1  # a corner
     return background, images
 
@@ -64,23 +64,29 @@ def sparse_heatmaps(model: Autoencoder, background: Tensor, images: Tensor) -> F
 
 
 def dense(field: Field) -> Tensor:
-    """The field written out."""
-    maps = field.base.spread().repeat(field.pictures, 1, 1, 1)
+    """The field in full, window by window: the reference for ``dense_maps``, and differentiable."""
+    maps = field.base.full().repeat(field.count, 1, 1, 1)
     height, width = field.size
     for patch in field.patches:
         rows, columns = patch.windows.rows(), patch.windows.columns()
-        for index, picture in enumerate(patch.windows.picture):
+        for index, image in enumerate(patch.windows.image):
             down = (rows[index] >= 0) & (rows[index] < height)
             right = (columns[index] >= 0) & (columns[index] < width)
             value = patch.values[index][:, down][:, :, right]
-            maps[picture, :, rows[index][down][:, None], columns[index][right][None]] = value
+            maps[image, :, rows[index][down][:, None], columns[index][right][None]] = value
     return maps
+
+
+def sparse_images(model: Autoencoder, positions: Tensor) -> Tensor:
+    maps = dense(sparse_decoder_maps(model, positions))
+    still = getattr(model.background, "still", None)
+    return maps if still is None else LayeredBackground.over(maps, still.unsqueeze(0))
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("objects", [1, 2, 4])
 def test_the_encoder_s_heatmaps_and_positions_are_the_dense_ones(objects: int, training: bool) -> None:
-    background, images = scene(objects)
+    background, images = textured_scene(objects)
     model = make_model(BackgroundMode.POSITIONAL, objects, None).train(training)
     field = sparse_heatmaps(copy.deepcopy(model), background, images)
     heatmaps = model.heatmaps(images)
@@ -94,26 +100,25 @@ def test_the_encoder_s_heatmaps_and_positions_are_the_dense_ones(objects: int, t
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("mode", [BackgroundMode.POSITIONAL, BackgroundMode.LAYERED])
 @pytest.mark.parametrize(("objects", "support"), [(1, None), (1, 2.5), (3, 2.5), (3, None)])
-def test_what_the_decoder_draws_is_the_dense_picture(
+def test_the_decoder_s_images_are_the_dense_ones(
     mode: BackgroundMode, objects: int, support: float | None, training: bool
 ) -> None:
     model = make_model(mode, objects, support).train(training)
     positions = torch.rand(5, objects, 2, dtype=torch.float64) * torch.tensor([WIDTH, HEIGHT])
     positions[0, 0] = torch.tensor([0.3, HEIGHT - 0.2])  # a corner
-    field = sparse_decode(copy.deepcopy(model), positions)
-    assert (dense(field) - model.decode(positions)).abs().max() < 1e-9
+    assert (sparse_images(copy.deepcopy(model), positions) - model.decode(positions)).abs().max() < 1e-9
 
 
 @pytest.mark.parametrize("objects", [1, 3])
 def test_the_gradients_and_running_statistics_are_the_dense_ones(objects: int) -> None:
-    background, images = scene(objects)
+    background, images = textured_scene(objects)
     model = make_model(BackgroundMode.POSITIONAL, objects, 2.5).train()
     twin = copy.deepcopy(model)
     weights = torch.rand_like(images)
-    positions, drawn = model(images)
-    (drawn * weights).sum().backward()
+    positions, rendered = model(images)
+    (rendered * weights).sum().backward()
     found, _ = sparse_softargmax(sparse_heatmaps(twin, background, images), twin.config.temperature)
-    (dense(sparse_decode(twin, found)) * weights).sum().backward()
+    (sparse_images(twin, found) * weights).sum().backward()
     assert (found - positions).abs().max() < 1e-9
     for (name, one), other in zip(model.named_parameters(), twin.parameters(), strict=True):
         assert one.grad is not None and other.grad is not None
@@ -130,20 +135,21 @@ def test_boxes_are_joined_until_none_are_near() -> None:
     assert joined(boxes, gap=18) == [(0, 0, 22, 22)]
 
 
-def test_boxes_at_the_same_place_are_joined_and_not_lost() -> None:
+def test_identical_boxes_are_joined_and_not_lost() -> None:
     box = (3, 4, 9, 10)
     assert joined([box, box], gap=2) == [box]
     assert joined([box, (30, 30, 32, 32), box], gap=2) == [box, (30, 30, 32, 32)]
 
 
 @pytest.mark.parametrize("objects", [1, 3])
-def test_a_window_shows_what_the_whole_map_shows_there(objects: int) -> None:
+def test_a_window_of_a_field_equals_the_crop_of_the_dense_maps(objects: int) -> None:
     model = make_model(BackgroundMode.LAYERED, objects, 2.5).eval()
     positions = torch.rand(6, objects, 2, dtype=torch.float64) * torch.tensor([WIDTH, HEIGHT])
-    drawn = sparse_decoder_maps(model, positions)
-    pictures = torch.arange(6).repeat_interleave(2)
-    windows = Windows(pictures, torch.randint(-3, HEIGHT - 8, (12,)), torch.randint(-3, WIDTH - 8, (12,)), 11, 9)
+    field = sparse_decoder_maps(model, positions)
+    image = torch.arange(6).repeat_interleave(2)
+    windows = Windows(image, torch.randint(-3, HEIGHT - 8, (12,)), torch.randint(-3, WIDTH - 8, (12,)), 11, 9)
     inside = windows.inside((HEIGHT, WIDTH))
     assert inside is not None
-    expected = crop_images(dense_maps(drawn), windows)
-    assert ((maps_in(drawn, windows) - expected) * inside).abs().max() == 0
+    assert torch.equal(dense_maps(field), dense(field))
+    expected = crop_images(dense_maps(field), windows)
+    assert ((maps_in(field, windows) - expected) * inside).abs().max() == 0

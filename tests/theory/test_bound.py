@@ -13,18 +13,18 @@ receptive_fields = st.integers(0, 15).map(lambda half: 2 * half + 1)
 reaches = st.floats(0, 20, allow_nan=False)
 
 
-def furthest_touching(window: int, thing: int) -> float:
+def furthest_touching(window: int, size: int) -> float:
     """Largest distance between the centres of two runs of pixels that share at least one, by trying every placement."""
-    placements = range(-window - thing, window + thing)
-    shared = [at for at in placements if set(range(at, at + window)) & set(range(thing))]
-    return max(abs(at + window / 2 - thing / 2) for at in shared)
+    placements = range(-window - size, window + size)
+    shared = [at for at in placements if set(range(at, at + window)) & set(range(size))]
+    return max(abs(at + window / 2 - size / 2) for at in shared)
 
 
-def furthest_inside(window: int, thing: int) -> float:
-    """Largest distance between the centres when the thing lies wholly inside the window, by trying every placement."""
-    placements = range(-window - thing, window + thing)
-    inside = [at for at in placements if set(range(at, at + thing)) <= set(range(window))]
-    return max(abs(at + thing / 2 - window / 2) for at in inside)
+def furthest_inside(window: int, size: int) -> float:
+    """Largest distance between the centres when the object lies wholly inside the window, by trying every placement."""
+    placements = range(-window - size, window + size)
+    inside = [at for at in placements if set(range(at, at + size)) <= set(range(window))]
+    return max(abs(at + size / 2 - window / 2) for at in inside)
 
 
 @settings(max_examples=2000)
@@ -54,14 +54,14 @@ def test_a_range_of_sizes_has_the_largest_bound_of_any_size_in_it(
     whole = error_bound(encoder_rf, decoder_rf, SizeRange(smallest, largest), CompactSupport(reach))
     steps = 400
     tried = [min(smallest + (largest - smallest) * step / steps, largest) for step in range(steps + 1)]
-    each = [error_bound(encoder_rf, decoder_rf, size, CompactSupport(reach)).bound for size in tried]
-    assert whole.bound >= max(each) - 1e-9
-    assert whole.bound <= max(each) + (largest - smallest) / steps  # both terms have slope 1/2
+    bounds = [error_bound(encoder_rf, decoder_rf, size, CompactSupport(reach)).bound for size in tried]
+    assert whole.bound >= max(bounds) - 1e-9
+    assert whole.bound <= max(bounds) + (largest - smallest) / steps  # both terms have slope 1/2
     at_worst = error_bound(encoder_rf, decoder_rf, whole.worst_size, CompactSupport(reach))
     assert at_worst.bound == pytest.approx(whole.bound, abs=1e-9)
 
 
-def test_the_paper_s_central_setting() -> None:
+def test_the_central_setting_of_the_paper() -> None:
     found = error_bound(9, 25, 9, Gaussian(0.8, n_sigma=2))
     assert (found.encoder_term, found.decoder_term, found.bound) == (8.0, 9.6, 8.0)
     assert (found.limiting, found.deterministic, found.probability) == ("encoder", True, 1.0)
@@ -74,7 +74,7 @@ def test_where_the_decoder_limits_the_infinite_gaussian_leaves_a_probability() -
     assert found.probability == pytest.approx(0.99993666, abs=1e-8)
 
 
-def test_compact_support_makes_the_same_bound_certain() -> None:
+def test_compact_support_makes_the_same_bound_deterministic() -> None:
     found = error_bound(9, 11, 7, CompactSupport(3.2))
     assert found.bound == pytest.approx(5.2)
     assert found.deterministic
@@ -86,7 +86,7 @@ def test_the_probability_is_the_normal_one(n_sigma: int, probability: float) -> 
 
 
 @pytest.mark.parametrize("broken", [0, -3, 8, 33, 4])
-def test_receptive_fields_that_cannot_be_built_are_refused(broken: int) -> None:
+def test_impossible_receptive_fields_are_refused(broken: int) -> None:
     with pytest.raises(InputError, match=f"encoder receptive field is {broken}"):
         error_bound(broken, 25, 9, Gaussian(0.8))
     with pytest.raises(InputError, match=f"decoder receptive field is {broken}"):
@@ -94,7 +94,7 @@ def test_receptive_fields_that_cannot_be_built_are_refused(broken: int) -> None:
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -1.0])
-def test_numbers_that_mean_nothing_are_refused(broken: float) -> None:
+def test_nan_infinite_and_negative_values_are_refused(broken: float) -> None:
     with pytest.raises(InputError, match="sigma"):
         Gaussian(broken)
     with pytest.raises(InputError, match="support"):

@@ -92,7 +92,7 @@ def test_the_crossings_are_where_both_terms_are_equal() -> None:
         assert encoder_term(encoder_rf, 9) == pytest.approx(decoder_term(decoder_rf, 9, 1.6))
 
 
-def test_a_curve_says_where_it_starts() -> None:
+def test_a_value_below_the_start_of_a_curve_is_refused() -> None:
     with pytest.raises(InputError, match="starts at 9"):
         bound_vs_decoder_rf(9, SizeRange(9, 9), 0)(7)
     assert math.isinf(bound_vs_decoder_rf(9, SizeRange(9, 9), 0).regions[-1].end)

@@ -15,12 +15,14 @@ def test_five_filters_add_up_to_any_odd_receptive_field(size: int) -> None:
     filters = filters_for(size)
     assert len(filters) == 5
     assert set(filters) <= {1, 3, 5, 7}
-    assert 1 + sum(each - 1 for each in filters) == size
+    assert 1 + sum(side - 1 for side in filters) == size
 
 
 @settings(max_examples=300)
 @given(st.floats(1, 31), st.floats(0, 20), st.floats(0, 25))
-def test_a_design_meets_its_target_or_says_what_can_be_met(smallest: float, extent: float, target: float) -> None:
+def test_a_design_meets_its_target_or_names_the_smallest_reachable_bound(
+    smallest: float, extent: float, target: float
+) -> None:
     sizes = SizeRange(smallest, min(31, smallest + extent))
     try:
         network = design(sizes, target)
@@ -43,12 +45,12 @@ def test_six_to_ten_pixels_within_six() -> None:
     assert "11 px" in network.why
 
 
-def test_a_tighter_target_never_asks_for_a_larger_encoder_or_a_wider_gaussian() -> None:
+def test_a_tighter_target_never_needs_a_larger_encoder_or_a_wider_gaussian() -> None:
     loose, tight = design(SizeRange(6, 10), target=5.6), design(SizeRange(6, 10), target=4)
     assert tight.encoder_rf <= loose.encoder_rf
     assert tight.sigma <= loose.sigma
 
 
-def test_objects_that_no_decoder_can_draw_are_refused_with_a_way_out() -> None:
+def test_objects_larger_than_any_decoder_are_refused_with_a_scale() -> None:
     with pytest.raises(InputError, match="scale the images down by 2"):
         design(SizeRange(10, 60))

@@ -1,4 +1,4 @@
-"""Both engines give the same numbers, and the sparse one is chosen where it pays."""
+"""Both engines give the same numbers, and the sparse one is chosen where it is faster."""
 
 import copy
 
@@ -14,7 +14,7 @@ from withinpx.training.fit import CPU, prepare_model, recompute_batch_norm
 from withinpx.training.scene import Scene
 
 
-def pictures() -> Tensor:
+def textured_squares() -> Tensor:
     """Squares over a textured background."""
     squares = torch.from_numpy(Squares(object_size=5, padding=3, image_size=24).train().images).double()
     texture = torch.rand(1, 24, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -24,7 +24,7 @@ def pictures() -> Tensor:
 def engines(mode: BackgroundMode) -> tuple[DenseEngine, SparseEngine]:
     torch.manual_seed(0)
     config = NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6, background=mode)
-    model, images = prepare_model(Autoencoder(config).double(), pictures(), CPU)
+    model, images = prepare_model(Autoencoder(config).double(), textured_squares(), CPU)
     twin = copy.deepcopy(model)
     return DenseEngine(model, images), SparseEngine(twin, Scene.of(images, twin))
 
@@ -52,13 +52,13 @@ def test_loss_accuracy_and_gradients_are_equal(mode: BackgroundMode) -> None:
 def test_the_warm_start_s_loss_is_equal() -> None:
     dense, sparse = engines(BackgroundMode.POSITIONAL)
     chosen = torch.tensor([5, 80, 3])
-    shown = dense.images[chosen][:, 0] > 1
-    centres = torch.stack([picture.nonzero().double().mean(dim=0).flip(0) + 0.5 for picture in shown]).unsqueeze(1)
+    squares = dense.images[chosen][:, 0] > 1
+    centres = torch.stack([square.nonzero().double().mean(dim=0).flip(0) + 0.5 for square in squares]).unsqueeze(1)
     expected, found = (engine.heatmap_loss(chosen, centres, 0.5) for engine in (dense, sparse))
     assert found.item() == pytest.approx(expected.item(), abs=1e-9)
 
 
-def test_batch_norm_settles_to_the_same_statistics() -> None:
+def test_the_recomputed_batch_norm_statistics_are_equal() -> None:
     dense, sparse = engines(BackgroundMode.POSITIONAL)
     for engine in (dense, sparse):
         recompute_batch_norm([engine], len(dense.images), batch_size=50)
@@ -68,7 +68,7 @@ def test_batch_norm_settles_to_the_same_statistics() -> None:
 
 def test_noise_below_its_level_is_background() -> None:
     model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6))
-    images = pictures().float()
+    images = textured_squares().float()
     noisy = images + 0.01 * (torch.rand(images.shape, generator=torch.Generator().manual_seed(1)) - 0.5)
     assert Scene.of(noisy, model).share > 0.9
     quiet = Scene.of(noisy, model, noise=0.02)
@@ -76,7 +76,7 @@ def test_noise_below_its_level_is_background() -> None:
     assert (quiet.images - noisy).abs().max() <= 0.02
 
 
-def test_the_sparse_engine_is_chosen_only_where_it_pays_and_dense_can_be_asked_for() -> None:
+def test_the_sparse_engine_is_chosen_only_where_few_pixels_change() -> None:
     images = torch.from_numpy(Squares(object_size=5, padding=8, image_size=40).train().images)
     model = Autoencoder(NetworkConfig(40, 40, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6))
     assert isinstance(choose_engine(model, images), SparseEngine)
@@ -88,7 +88,7 @@ def test_the_sparse_engine_is_chosen_only_where_it_pays_and_dense_can_be_asked_f
     assert isinstance(choose_engine(nearby, images), DenseEngine)
 
 
-def test_a_centre_where_nothing_changed_teaches_nothing() -> None:
+def test_a_centre_where_nothing_changed_has_no_effect() -> None:
     _, sparse = engines(BackgroundMode.POSITIONAL)
     chosen = torch.tensor([5, 80, 3])
     known = torch.tensor([[[8.0, 8.0]], [[9.5, 14.0]], [[12.0, 6.0]]], dtype=torch.float64)
@@ -99,18 +99,16 @@ def test_a_centre_where_nothing_changed_teaches_nothing() -> None:
     lost, unknown = (sparse.heatmap_loss(chosen, centres, 0.5) for centres in (off, missing))
     assert lost.item() == unknown.item()
     lost.backward()
-    assert all(each.grad.isfinite().all() for each in sparse.model.encoder.parameters() if each.grad is not None)
+    assert all(weight.grad.isfinite().all() for weight in sparse.model.encoder.parameters() if weight.grad is not None)
 
 
-@pytest.mark.parametrize(("padding", "alike"), [(4, True), (3, False)])
-def test_what_looks_the_same_in_all_pictures_is_looked_at_once_out_of_the_border_s_reach(
-    padding: int, alike: bool
-) -> None:
+@pytest.mark.parametrize(("padding", "identical"), [(4, True), (3, False)])
+def test_identical_windows_are_computed_once_out_of_the_border_s_reach(padding: int, identical: bool) -> None:
     torch.manual_seed(0)
     images = torch.from_numpy(Squares(object_size=5, padding=padding, image_size=24).train().images).double()
     model = Autoencoder(NetworkConfig(24, 24, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6)).double()
     sparse = SparseEngine(copy.deepcopy(model), Scene.of(images, model))
-    assert sparse.scene.alike == alike
+    assert sparse.scene.identical == identical
     dense, chosen = DenseEngine(model, images), torch.tensor([5, 80, 3, 44])
     losses = [engine.reconstruct(chosen, chosen)[0] for engine in (dense, sparse)]
     assert losses[1].item() == pytest.approx(losses[0].item(), abs=1e-9)
@@ -121,14 +119,14 @@ def test_what_looks_the_same_in_all_pictures_is_looked_at_once_out_of_the_border
         assert (expected - found).abs().max() < 1e-9, name
 
 
-def test_what_lies_behind_may_be_known_where_the_median_shows_the_object() -> None:
+def test_the_background_may_be_given_where_the_median_shows_the_object() -> None:
     images = torch.from_numpy(Squares(object_size=9, padding=7, image_size=28).train().images).double()
-    assert images.median(dim=0).values.max() == 1  # six places only: the middle is nearly always covered
+    assert images.median(dim=0).values.max() == 1  # six positions only: the middle is nearly always covered
     model = Autoencoder(NetworkConfig(28, 28, encoder_rf=5, decoder_rf=9, sigma=0.8, channels=6)).double()
     black = torch.zeros_like(images[0])
-    engine = choose_engine(model, images, behind=black)
+    engine = choose_engine(model, images, background=black)
     assert isinstance(engine, SparseEngine)
-    assert engine.scene.alike
+    assert engine.scene.identical
     chosen = torch.tensor([0, 7, 20])
     expected = DenseEngine(copy.deepcopy(model), images).reconstruct(chosen, chosen)[0]
     assert engine.reconstruct(chosen, chosen)[0].item() == pytest.approx(expected.item(), abs=1e-9)

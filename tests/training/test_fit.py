@@ -1,4 +1,4 @@
-"""Training: it learns, it is repeatable, and it can be stopped at any moment."""
+"""Training learns, is repeatable, and can be interrupted at any moment."""
 
 import json
 from dataclasses import replace
@@ -60,19 +60,19 @@ def test_every_epoch_is_one_json_line(tmp_path: Path) -> None:
     assert all(set(line) == {"epoch", "loss", "reconstruction_accuracy", "elapsed_s"} for line in lines)
 
 
-def test_a_broken_checkpoint_is_said_to_be_broken(tmp_path: Path) -> None:
+def test_a_corrupt_checkpoint_is_reported(tmp_path: Path) -> None:
     (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
         train(SQUARES, FitSettings(folder=tmp_path))
 
 
-def test_a_loss_that_is_no_number_stops_the_training_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+def test_a_nan_loss_stops_the_training(tmp_path: Path) -> None:
     run = replace(SQUARES, recipe=replace(SQUARES.recipe, learning_rate=1e30))
     with pytest.raises(InputError, match="smaller learning rate"):
         train(run, FitSettings(folder=tmp_path, checkpoint_every_s=0))
 
 
-def test_an_epoch_has_every_picture_at_most_once_in_batches_of_one_size() -> None:
+def test_an_epoch_has_every_image_at_most_once_in_batches_of_one_size() -> None:
     images = torch.zeros(50, 1, 2, 2)
     chosen = [batch for batch, _ in batches(len(images), 16, seed=0, epoch=1)]
     assert [len(batch) for batch in chosen] == [16, 16, 16]

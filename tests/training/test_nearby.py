@@ -1,4 +1,4 @@
-"""The nearby background: a scene whose light drifts, known from a frame a moment away."""
+"""The nearby background: a scene whose light varies, known from a frame nearby in time."""
 
 import math
 
@@ -13,7 +13,7 @@ from withinpx.training.fit import FitSettings, fit
 from withinpx.training.recipe import Recipe
 
 
-def test_an_object_in_drifting_light_is_drawn_where_z_says() -> None:
+def test_an_object_in_varying_light_is_rendered_at_z() -> None:
     data = Squares(object_size=5, padding=6, image_size=26).train()
     squares = torch.from_numpy(data.images)
     light = torch.tensor([0.25 + 0.15 * math.sin(time / 12) for time in range(len(data))]).view(-1, 1, 1, 1)
@@ -25,9 +25,8 @@ def test_an_object_in_drifting_light_is_drawn_where_z_says() -> None:
 
     now, other = images[30:31], images[34:35]
     with torch.no_grad():
-        z, drawn = model(now, other)
-    shown = now > 0.7
-    assert ((drawn > 0.7) == shown).float().mean() > 0.98
+        z, rendered = model(now, other)
+    assert ((rendered > 0.7) == (now > 0.7)).float().mean() > 0.98
     shift = torch.tensor([2, 3])
     before = rendered_centres(model, z, other)
     after = rendered_centres(model, z + shift, other)

@@ -1,4 +1,4 @@
-"""A training on squares as a folder: what was asked (``run.json``), the log, the checkpoint, the finished detector."""
+"""A training on squares as a folder: its config (``run.json``), log, checkpoint and finished detector."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from withinpx.training.recipe import Recipe
 
 
 def train_in_folder(run: SquaresRun, folder: Path, settings: FitSettings, resume: bool = False) -> Autoencoder:
-    """Train into a new folder, or go on with one that was interrupted; a finished one is only loaded."""
+    """Train into a new folder, or resume an interrupted one; a finished one is only loaded."""
     check_network(run.encoder_rf, run.decoder_rf, SizeRange(run.object_size, run.object_size))
     if begin_run(folder, asdict(run), resume):
         return load_detector(folder)[0]
@@ -27,9 +27,9 @@ def train_in_folder(run: SquaresRun, folder: Path, settings: FitSettings, resume
 def load_run(folder: Path) -> tuple[Autoencoder, SquaresRun]:
     """A finished training on squares."""
     model, _ = load_detector(folder)
-    asked = read_run_config(folder)
+    config = read_run_config(folder)
     try:
-        background, recipe = BackgroundMode(asked["background"]), Recipe(**asked["recipe"])
-        return model, SquaresRun(**{**asked, "background": background, "recipe": recipe})
+        background, recipe = BackgroundMode(config["background"]), Recipe(**config["recipe"])
+        return model, SquaresRun(**{**config, "background": background, "recipe": recipe})
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{folder} was not trained on squares: there is no truth to evaluate it against.") from None

@@ -17,16 +17,20 @@ from withinpx.theory.receptive_field import check_receptive_field
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Everything that shapes the network."""
+    """The architecture of an ``Autoencoder``.
 
-    height: int  # of the pictures, px
+    >>> NetworkConfig(height=80, width=80, encoder_rf=9, decoder_rf=25, sigma=0.8).channels
+    32
+    """
+
+    height: int  # of the images, px
     width: int
     encoder_rf: int  # s_psi, px
     decoder_rf: int  # s_phi, px
     sigma: float  # sigma_G, px
-    support: float | None = None  # px beyond which the Gaussian is exactly zero; None is the paper's infinite one
-    objects: int = 1  # heatmaps, at most one object each
-    colours: int = 1  # colour channels of the pictures
+    support: float | None = None  # radius beyond which the Gaussian is exactly zero, px; None is the paper's
+    objects: int = 1  # number of heatmaps, at most one object each
+    colours: int = 1  # colour channels of the images
     channels: int = CHANNELS  # of every hidden layer
     temperature: float = TEMPERATURE  # Theta of eq. 5
     background: BackgroundMode = BackgroundMode.POSITIONAL
@@ -46,37 +50,40 @@ class NetworkConfig:
 
     @property
     def is_layered(self) -> bool:
-        """Is what the decoder draws laid over a known background?"""
+        """Whether the decoder's output is composited over a known background."""
         return self.background in (BackgroundMode.LAYERED, BackgroundMode.PERSPECTIVE)
 
 
 class Reconstruction(NamedTuple):
-    """What a picture became on its way through the bottleneck."""
-
     positions: Float[Tensor, "b n 2"]  # z: (x, y), px
     images: Float[Tensor, "b c h w"]  # x_hat
 
 
 class Autoencoder(nn.Module):
-    """Pictures to positions and back, equivariant to translation at every step."""
+    """Images to positions and back, equivariant to translation at every step.
+
+    >>> model = Autoencoder(NetworkConfig(height=40, width=60, encoder_rf=9, decoder_rf=11, sigma=0.8))
+    >>> positions, images = model(torch.zeros(2, 1, 40, 60))
+    >>> positions.shape, images.shape
+    (torch.Size([2, 1, 2]), torch.Size([2, 1, 40, 60]))
+    """
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
         self.background = build_background(config.background, (config.height, config.width), config.colours)
         self.encoder = CNN(config.colours, config.objects, config.encoder_rf, config.channels)  # psi
-        self.decoder = CNN(
-            config.objects + self.background.input_maps,
-            self.background.output_maps,
-            config.decoder_rf,
-            config.channels,
-        )  # phi
+        inputs = config.objects + self.background.input_maps
+        self.decoder = CNN(inputs, self.background.output_maps, config.decoder_rf, config.channels)  # phi
         if isinstance(self.background, LayeredBackground):
-            self.background.begin_clear(self.decoder)
+            self.background.start_transparent(self.decoder)
+
+    def __repr__(self) -> str:
+        return f"Autoencoder({self.config})"
 
     @property
     def margin(self) -> int:
-        """Px drawn around the picture and cut off again, so that a layer has no borders (nothing lies behind it)."""
+        """Px rendered around the image and cropped again: an object layer has no border effects."""
         return self.config.decoder_rf // 2 if self.config.is_layered else 0
 
     def heatmaps(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n h w"]:
@@ -94,14 +101,14 @@ class Autoencoder(nn.Module):
         nearby: Float[Tensor, "b c h w"] | None = None,
         present: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b o h w"]:
-        """The decoder's own maps: the picture's colours, or a layer's opacity and colours."""
+        """The decoder's output: the colours of the image, or the opacity and colours of an object layer."""
         config, margin = self.config, self.margin
         canvas = (config.height + 2 * margin, config.width + 2 * margin)
         gaussians = render(positions + margin, canvas, config.sigma, config.support)
         if present is not None:
             gaussians = gaussians * present[..., None, None]
-        drawn: Tensor = self.decoder(self.background.beside(gaussians, nearby))
-        return drawn[..., margin : margin + config.height, margin : margin + config.width]
+        maps: Tensor = self.decoder(self.background.decoder_input(gaussians, nearby))
+        return maps[..., margin : margin + config.height, margin : margin + config.width]
 
     def decode(
         self,
@@ -109,19 +116,18 @@ class Autoencoder(nn.Module):
         nearby: Float[Tensor, "b c h w"] | None = None,
         present: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b c h w"]:
-        """Pictures with the objects at these positions; one that is not ``present`` gets no Gaussian."""
-        return self.background.picture(self.decoder_maps(positions, nearby, present))
+        """Images with the objects at these positions; an object that is not ``present`` gets no Gaussian."""
+        return self.background.compose(self.decoder_maps(positions, nearby, present))
 
     def forward(
         self, images: Float[Tensor, "b c h w"], nearby: Float[Tensor, "b c h w"] | None = None
     ) -> Reconstruction:
-        """There and back."""
         positions = self.encode(images)
         return Reconstruction(positions, self.decode(positions, nearby))
 
 
 def new_network(config: NetworkConfig, seed: int) -> Autoencoder:
-    """An untrained network whose weights depend on the seed alone; nobody else's random numbers are touched."""
+    """An untrained network whose weights depend on the seed alone; the global random state is left untouched."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Autoencoder(config)

@@ -1,7 +1,7 @@
-"""What the decoder knows beside z (sec. 3): ways to know the background.
+"""Models of the background (sec. 3).
 
-Each way says which maps join the Gaussians at the decoder's input, how many maps the decoder draws, and how a picture
-is made of them.
+A background model defines which maps are concatenated with the Gaussians at the decoder's input, how many maps the
+decoder outputs, and how these become an image.
 """
 
 from enum import StrEnum
@@ -12,12 +12,10 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
-CLEAR = -5.0  # sigmoid of it is 0.007
+TRANSPARENT = -5.0  # initial opacity logit; its sigmoid is 0.007
 
 
 class BackgroundMode(StrEnum):
-    """The names by which configurations and commands know them."""
-
     POSITIONAL = "positional"
     NEARBY = "nearby"
     LAYERED = "layered"
@@ -25,26 +23,35 @@ class BackgroundMode(StrEnum):
 
 
 class Background(nn.Module):
-    """What all have in common: by default nothing joins the Gaussians and the decoder draws the picture."""
+    """Base class: nothing joins the Gaussians, and the decoder's output is the image."""
 
     input_maps: int  # maps that join the Gaussians
-    output_maps: int  # maps that the decoder draws
+    output_maps: int  # maps that the decoder outputs
 
-    def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c h w"] | None
+    def decoder_input(
+        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None = None
     ) -> Float[Tensor, "b m h w"]:
-        """The decoder's input: the Gaussians and what joins them."""
-        raise NotImplementedError
+        """The Gaussians and the maps that join them; ``nearby`` is a frame from nearby in time."""
+        joining = self._joining_maps(gaussians, nearby)
+        if joining is None:
+            return gaussians
+        return torch.cat([gaussians, joining.to(gaussians.dtype).expand(len(gaussians), -1, -1, -1)], dim=1)
 
-    def picture(self, drawn: Float[Tensor, "b o h w"]) -> Float[Tensor, "b c h w"]:
-        """The picture made of what the decoder drew."""
-        return drawn
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor | None:
+        """(m, h, w) for the whole batch or (b, m, h, w)."""
+        return None
+
+    def compose(
+        self, maps: Float[Tensor, "#b o h w"], background: Float[Tensor, "#b c h w"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
+        """The image made of the decoder's output; ``background`` replaces a layered model's own."""
+        return maps
 
 
 class PositionalBackground(Background):
-    """The paper's: a learned code per pixel, from which the decoder knows where it is and what is behind.
+    """The paper's: a learned code per pixel, which tells the decoder its position and the background.
 
-    The code starts at zero, so an untrained decoder draws the same everywhere. Seven maps, with the Gaussian eight.
+    The code starts at zero, so the output of an untrained decoder is uniform. Seven maps, with the Gaussian eight.
     """
 
     def __init__(self, size: tuple[int, int], colours: int, codes: int = 7) -> None:
@@ -52,34 +59,28 @@ class PositionalBackground(Background):
         self.input_maps, self.output_maps = codes, colours
         self.code = nn.Parameter(torch.zeros(codes, *size))
 
-    def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c h w"] | None
-    ) -> Float[Tensor, "b m h w"]:
-        """Gaussians and codes."""
-        return torch.cat([gaussians, self.code.expand(len(gaussians), -1, -1, -1)], dim=1)
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
+        return self.code
 
 
 class NearbyBackground(Background):
-    """The paper's answer to a varying background: a frame from nearby in time, its objects elsewhere."""
+    """The paper's model of a varying background: a frame from nearby in time, its objects elsewhere."""
 
     def __init__(self, colours: int) -> None:
         super().__init__()
         self.input_maps = self.output_maps = colours
 
-    def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c h w"] | None
-    ) -> Float[Tensor, "b m h w"]:
-        """Gaussians and the nearby frame."""
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
         if nearby is None:
-            raise InputError("A detector with a nearby background draws only beside a nearby frame: give one.")
-        return torch.cat([gaussians, nearby.to(gaussians.dtype)], dim=1)
+            raise InputError("A detector with a nearby background needs a frame from nearby in time: give one.")
+        return nearby
 
 
 class LayeredBackground(Background):
     """An object layer over a known still: x_hat = (1 - a) * still + a * object.
 
-    The decoder draws (a, a * object) from the Gaussians alone, so the layer is exactly equivariant. The product is what
-    is drawn, not the object's colour: where ``a`` is near zero a colour would get no gradient, and a layer that begins
+    The decoder outputs (a, a * object) from the Gaussians alone, so the layer is exactly equivariant. It outputs the
+    premultiplied colour: where ``a`` is near zero a plain colour would get no gradient, and a layer that starts
     transparent would stay so.
     """
 
@@ -90,56 +91,46 @@ class LayeredBackground(Background):
         self.input_maps, self.output_maps = 0, 1 + len(still)
         self.register_buffer("still", still)
 
-    def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None
-    ) -> Float[Tensor, "b m h w"]:
-        """Gaussians alone."""
-        return gaussians
-
-    def picture(self, drawn: Float[Tensor, "b o h w"]) -> Float[Tensor, "b c h w"]:
-        """The object layer over the still."""
-        return self.over(drawn, self.still.unsqueeze(0))
+    def compose(
+        self, maps: Float[Tensor, "#b o h w"], background: Float[Tensor, "#b c h w"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
+        return self.over(maps, self.still.unsqueeze(0) if background is None else background)
 
     @staticmethod
-    def begin_clear(decoder: nn.Sequential) -> None:
-        """Let a new decoder draw a layer that can be seen through: a veil is hard to unlearn."""
+    def start_transparent(decoder: nn.Sequential) -> None:
+        """Initialise a decoder to a nearly transparent layer: an opaque one is hard to unlearn."""
         last = decoder[-1]
         if isinstance(last, nn.Conv2d) and last.bias is not None:
             with torch.no_grad():
                 last.bias.zero_()
-                last.bias[0] = CLEAR
+                last.bias[0] = TRANSPARENT
 
     @staticmethod
-    def over(drawn: Float[Tensor, "b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
+    def over(maps: Float[Tensor, "#b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
         """x_hat = (1 - a) * still + a * object."""
-        opacity, objects = drawn[:, :1].sigmoid(), drawn[:, 1:]
+        opacity, objects = maps[:, :1].sigmoid(), maps[:, 1:]
         return (1 - opacity) * still + objects
 
 
 class PerspectiveBackground(LayeredBackground):
-    """A layer whose decoder also knows where it draws, so that an object may look different from place to place.
+    """A layer whose decoder also sees two coordinate ramps, so that appearance may vary with the position.
 
-    Two ramps, across and down, tell it. What it draws is then no longer exactly equivariant; how far the drawn centre
-    strays from z over the frame is measured (certificate/assumptions.py).
+    The layer is then no longer exactly equivariant; how far the rendered centre drifts from z over the frame is
+    measured (certificate/assumptions.py).
     """
 
     def __init__(self, still: Float[Tensor, "c h w"]) -> None:
         super().__init__(still)
         self.input_maps = 2
 
-    def beside(
-        self, gaussians: Float[Tensor, "b n h w"], nearby: Float[Tensor, "b c _ _"] | None
-    ) -> Float[Tensor, "b m h w"]:
-        """Gaussians and ramps, which go from -1 to 1 over the picture and on over its margin."""
-        return torch.cat([gaussians, self._ramps(gaussians).expand(len(gaussians), -1, -1, -1)], dim=1)
-
-    def _ramps(self, canvas: Float[Tensor, "b n h w"]) -> Float[Tensor, "1 2 h w"]:
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
+        """The ramps go from -1 to 1 over the image, and on over its margin."""
         ramps = []
-        for whole, inner in zip(canvas.shape[-2:], self.still.shape[-2:], strict=True):
-            places = torch.arange(whole, dtype=canvas.dtype, device=canvas.device) + 0.5 - (whole - inner) / 2
-            ramps.append(2 * places / inner - 1)
+        for length, inner in zip(gaussians.shape[-2:], self.still.shape[-2:], strict=True):
+            centres = torch.arange(length, dtype=gaussians.dtype, device=gaussians.device) + 0.5 - (length - inner) / 2
+            ramps.append(2 * centres / inner - 1)
         down, across = torch.meshgrid(*ramps, indexing="ij")
-        return torch.stack([across, down]).unsqueeze(0)
+        return torch.stack([across, down])
 
 
 def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) -> Background:

@@ -1,4 +1,4 @@
-"""What an encoder of movers alone sees: what changed, over nothing at all."""
+"""The encoder's input on footage: the pixels that changed, over zero."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -8,11 +8,11 @@ from withinpx.model.field import Base
 
 
 def foreground_only(images: Float[Tensor, "b c h w"], changed: Bool[Tensor, "b h w"]) -> Float[Tensor, "b c h w"]:
-    """What changed, from 1 to 2, over nothing at all: zero, as beyond the picture's border."""
+    """Changed pixels shifted to 1 ... 2, all others zero, as is the padding beyond the border."""
     return (images + 1) * changed.unsqueeze(1)
 
 
 def empty_foreground(model: Autoencoder, like: Tensor) -> Base:
-    """Where nothing changed."""
+    """``foreground_only`` of an image in which nothing changed."""
     config = model.config
-    return Base.even((config.height, config.width), config.colours, config.encoder_rf // 2, like)
+    return Base.uniform((config.height, config.width), config.colours, config.encoder_rf // 2, like)

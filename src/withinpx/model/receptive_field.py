@@ -1,4 +1,4 @@
-"""The receptive field of any module, measured: how far away an input can change one output."""
+"""The receptive field of any module, measured by gradients."""
 
 from collections.abc import Callable
 
@@ -24,6 +24,4 @@ def measured_receptive_field(
         touched |= (gradient[0] != 0).any(dim=0)
     if not touched.any():
         return 0
-    rows, columns = touched.nonzero(as_tuple=True)
-    furthest = max((rows - centre).abs().max().item(), (columns - centre).abs().max().item())
-    return 2 * int(furthest) + 1
+    return 2 * int((touched.nonzero() - centre).abs().max()) + 1

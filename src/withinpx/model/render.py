@@ -10,9 +10,9 @@ from withinpx.model.softargmax import pixel_centres
 
 
 def faintest_exponent(dtype: torch.dtype) -> float:
-    """What exp of is as good as zero beside one, by far.
+    """The exponent below which exp counts as zero.
 
-    Fainter numbers, times a gradient, are denormal: a CPU computes with them some fifty times slower.
+    Smaller numbers, multiplied by a gradient, are denormal, and a CPU computes with those some fifty times slower.
     """
     return 2 * math.log(torch.finfo(dtype).eps)
 
@@ -22,9 +22,9 @@ def render(
 ) -> Float[Tensor, "b n h w"]:
     """One Gaussian of height 1 per position, on a canvas of ``size`` (height, width).
 
-    The height is fixed (eq. 7's constant factor is the first filter's to learn) and nothing is renormalised at the
-    borders: both would break equivariance. With ``support`` the Gaussian is multiplied by a smooth window that is
-    exactly zero once a pixel is that many px away along either axis; then |Delta_G| <= support, always.
+    The height is fixed (the first filter learns eq. 7's constant factor) and nothing is renormalised at the borders:
+    both would break equivariance. With ``support`` the Gaussian is multiplied by a smooth window that is exactly zero
+    beyond that many px along either axis; then |Delta_G| <= support.
     """
     height, width = size
     along_x = profile(positions[..., :1] - pixel_centres(width, positions), sigma, support)
@@ -33,7 +33,7 @@ def render(
 
 
 def profile(distance: Float[Tensor, "b n s"], sigma: float, support: float | None) -> Float[Tensor, "b n s"]:
-    """The Gaussian along one axis, cut off at ``support`` if there is one."""
+    """The Gaussian along one axis."""
     exponent = -(distance**2) / (2 * sigma**2)
     faintest = faintest_exponent(distance.dtype)
     gaussian = torch.where(exponent > faintest, torch.exp(exponent.clamp(min=faintest)), 0.0)

@@ -14,22 +14,17 @@ def softargmax(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERAT
     the whole map: the only reading in which a temperature towards zero gives the argmax. Eq. 5 also divides by the
     image size; positions here stay in pixels.
     """
-    return weighted_positions(softmax_map(heatmaps, temperature))
+    logits = heatmaps.to(torch.promote_types(heatmaps.dtype, torch.float32)) / temperature  # never in half precision
+    return weighted_positions(logits.flatten(start_dim=-2).softmax(dim=-1).view_as(logits))
 
 
 def weighted_positions(weights: Float[Tensor, "*b h w"]) -> Float[Tensor, "*b 2"]:
-    """The sum of each map's pixel centres (x, y), weighted: their mean, if the weights sum to one."""
+    """The weighted sum of the pixel centres (x, y) of each map: the mean, if the weights sum to one."""
     height, width = weights.shape[-2:]
     # a sum, not a matrix product: autocast would round that to bfloat16, and 60 px to the nearest quarter
     x = (weights.sum(dim=-2) * pixel_centres(width, weights)).sum(dim=-1)  # eq. 5, first component
     y = (weights.sum(dim=-1) * pixel_centres(height, weights)).sum(dim=-1)  # eq. 5, second component
     return torch.stack([x, y], dim=-1)
-
-
-def softmax_map(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERATURE) -> Float[Tensor, "b n h w"]:
-    """What the position is the mean of: each map's softmax. In float32 at least, whatever the network runs in."""
-    logits = heatmaps.to(torch.promote_types(heatmaps.dtype, torch.float32)) / temperature
-    return logits.flatten(start_dim=-2).softmax(dim=-1).view_as(logits)
 
 
 def pixel_centres(count: int, like: Tensor) -> Float[Tensor, " count"]:

@@ -1,7 +1,7 @@
-"""Windows in a batch of maps: where a picture differs from the background, and what that touches."""
+"""Windows in a batch of maps: where an image differs from the background."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,53 +19,49 @@ TILE = 16  # px
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of one size: which picture each lies in, and where. They may reach over the border."""
+    """Windows of one size, each in an image of the batch. They may extend over the border."""
 
-    picture: Int[Tensor, " m"]
+    image: Int[Tensor, " m"]  # index of the image
     top: Int[Tensor, " m"]
     left: Int[Tensor, " m"]
     height: int
     width: int
 
     def __len__(self) -> int:
-        return len(self.picture)
+        return len(self.image)
 
     def grown(self, by: int) -> "Windows":
         """Larger by ``by`` px on every side."""
-        return Windows(self.picture, self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
+        return Windows(self.image, self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
 
     def moved(self, by: int) -> "Windows":
         """Moved down and right by ``by`` px."""
-        return Windows(self.picture, self.top + by, self.left + by, self.height, self.width)
+        return replace(self, top=self.top + by, left=self.left + by)
 
     def only(self, chosen: Int[Tensor, " k"]) -> "Windows":
-        """Some of them."""
-        return Windows(self.picture[chosen], self.top[chosen], self.left[chosen], self.height, self.width)
+        return replace(self, image=self.image[chosen], top=self.top[chosen], left=self.left[chosen])
 
-    def in_pictures(self, pictures: Int[Tensor, " m"]) -> "Windows":
-        """The same places in other pictures."""
-        return Windows(pictures, self.top, self.left, self.height, self.width)
+    def in_images(self, image: Int[Tensor, " m"]) -> "Windows":
+        """The same positions in other images."""
+        return replace(self, image=image)
 
     @property
     def on_gpu(self) -> bool:
-        """Are they where a question about their places would make the GPU wait?"""
+        """Reading a value back from a GPU would block until it has finished: shortcuts are for a CPU only."""
         return self.top.device.type != "cpu"
 
     def lie_within(self, top: int, left: int, bottom: int, right: int) -> Bool[Tensor, " m"]:
-        """Which of them lie in this box as a whole."""
-        down = (self.top >= top) & (self.top + self.height <= bottom)
-        return down & (self.left >= left) & (self.left + self.width <= right)
+        vertically = (self.top >= top) & (self.top + self.height <= bottom)
+        return vertically & (self.left >= left) & (self.left + self.width <= right)
 
     def rows(self) -> Int[Tensor, "m h"]:
-        """The rows of each window."""
         return self.top[:, None] + torch.arange(self.height, device=self.top.device)
 
     def columns(self) -> Int[Tensor, "m w"]:
-        """The columns of each window."""
         return self.left[:, None] + torch.arange(self.width, device=self.left.device)
 
     def inside(self, size: tuple[int, int]) -> Bool[Tensor, "m 1 h w"] | None:
-        """Which of their pixels lie in a picture of this size; None if all do, which saves the multiplying."""
+        """Which of their pixels lie in an image of this size; None if all do, which saves a multiplication."""
         height, width = size
         if not self.on_gpu and self.lie_within(0, 0, height, width).all():
             return None
@@ -73,22 +69,20 @@ class Windows:
         in_rows, in_columns = (rows >= 0) & (rows < height), (columns >= 0) & (columns < width)
         return (in_rows[:, :, None] & in_columns[:, None, :]).unsqueeze(1)
 
-    def within(self, size: tuple[int, int]) -> tuple[Int[Tensor, "m h 1"], Int[Tensor, "m 1 w"]]:
-        """Their rows and columns, those outside a picture of this size replaced by the border's."""
+    def clamped(self, size: tuple[int, int]) -> tuple[Int[Tensor, "m h 1"], Int[Tensor, "m 1 w"]]:
+        """Their rows and columns, clamped to an image of this size."""
         rows, columns = self.rows().clamp(0, size[0] - 1), self.columns().clamp(0, size[1] - 1)
         return rows[:, :, None], columns[:, None, :]
 
 
 def cut(maps: Float[Tensor, "1 c H W"], windows: Windows) -> Float[Tensor, "m c h w"]:
-    """What one map shows in each window; what lies outside it is repeated from its border."""
-    rows, columns = windows.within((maps.shape[-2], maps.shape[-1]))
-    return cut_at(maps, rows, columns)
+    """One shared map in each window; pixels outside it are replicated from its border."""
+    return cut_at(maps, *windows.clamped((maps.shape[-2], maps.shape[-1])))
 
 
 def cut_at(
     maps: Float[Tensor, "1 c H W"], rows: Int[Tensor, "m h 1"], columns: Int[Tensor, "m 1 w"]
 ) -> Float[Tensor, "m c h w"]:
-    """What one map shows in these rows and columns."""
     height, width = maps.shape[-2:]
     index = rows * width + columns
     pixels = maps[0].permute(1, 2, 0).reshape(height * width, -1)
@@ -96,13 +90,13 @@ def cut_at(
 
 
 def crop_images(images: Shaped[Tensor, "b c H W"], windows: Windows) -> Shaped[Tensor, "m c h w"]:
-    """What each window's own picture shows in it. No gradient flows back."""
-    rows, columns = windows.within((images.shape[-2], images.shape[-1]))
-    return images.permute(0, 2, 3, 1)[windows.picture[:, None, None], rows, columns].permute(0, 3, 1, 2)
+    """Each window's own image in the window. No gradient flows back."""
+    rows, columns = windows.clamped((images.shape[-2], images.shape[-1]))
+    return images.permute(0, 2, 3, 1)[windows.image[:, None, None], rows, columns].permute(0, 3, 1, 2)
 
 
 def changed_boxes(changed: Bool[Tensor, "h w"]) -> list[Box]:
-    """A box around each connected thing that changed in a picture."""
+    """The bounding box of each connected component of the changed pixels."""
     return [
         (top + box[0], left + box[1], top + box[2], left + box[3])
         for top, left, tile in _tiles_with_change(changed.cpu().numpy())
@@ -111,7 +105,7 @@ def changed_boxes(changed: Bool[Tensor, "h w"]) -> list[Box]:
 
 
 def _tiles_with_change(changed: NDArray[np.bool_]) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
-    """Parts of a picture, with their corners, such that nothing connected reaches from one into another."""
+    """Parts of an image, with their corners, such that no connected component extends from one into another."""
     height, width = changed.shape
     tiles = np.zeros((-(-height // TILE), -(-width // TILE)), np.bool_)
     whole, rest = width // TILE * TILE, width % TILE
@@ -129,20 +123,15 @@ def _connected(flags: NDArray[np.bool_]) -> list[Box]:
 
 
 def joined(boxes: list[Box], gap: int) -> list[Box]:
-    """Boxes no two of which are ``gap`` px or less apart."""
+    """The boxes with those ``gap`` px or less apart merged, until none are."""
     boxes = list(boxes)
     index = 0
     while index < len(boxes):
         later = boxes[index + 1 :]
-        near = [other for other in later if _apart(boxes[index], other) <= gap]
+        near = [other for other in later if _distance(boxes[index], other) <= gap]
         if near:
-            all_of_them = [boxes[index], *near]
-            boxes[index] = (
-                min(box[0] for box in all_of_them),
-                min(box[1] for box in all_of_them),
-                max(box[2] for box in all_of_them),
-                max(box[3] for box in all_of_them),
-            )
+            tops, lefts, bottoms, rights = zip(boxes[index], *near, strict=True)
+            boxes[index] = min(tops), min(lefts), max(bottoms), max(rights)
             boxes = [*boxes[: index + 1], *(other for other in later if other not in near)]
             index = 0  # a larger box may be near others
         else:
@@ -150,30 +139,30 @@ def joined(boxes: list[Box], gap: int) -> list[Box]:
     return boxes
 
 
-def _apart(one: Box, other: Box) -> int:
+def _distance(one: Box, other: Box) -> int:
     vertically = max(one[0] - other[2], other[0] - one[2])
     horizontally = max(one[1] - other[3], other[1] - one[3])
     return max(vertically, horizontally)
 
 
 def group_windows(boxes: list[list[Box]], gap: int, device: torch.device) -> list[Windows]:
-    """The boxes of each picture as windows of a few sizes, no two of a picture ``gap`` px or less apart."""
-    boxes = [joined(each, gap) for each in boxes]
-    if len({_shape(box) for each in boxes for box in each}) > MOST_SHAPES:
-        boxes = [_coarser(each, gap) for each in boxes]
+    """The boxes of each image as windows of a few sizes, no two of an image ``gap`` px or less apart."""
+    boxes = [joined(image, gap) for image in boxes]
+    if len({_shape(box) for image in boxes for box in image}) > MOST_SHAPES:
+        boxes = [_coarser(image, gap) for image in boxes]
     shapes: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-    for picture, each in enumerate(boxes):
-        for box in each:
-            shapes.setdefault(_shape(box), []).append((picture, box[0], box[1]))
-    found = []
-    for (height, width), places in sorted(shapes.items()):
-        picture, top, left = torch.tensor(places, device=device).T.contiguous()
-        found.append(Windows(picture, top, left, height, width))
-    return found
+    for index, image in enumerate(boxes):
+        for box in image:
+            shapes.setdefault(_shape(box), []).append((index, box[0], box[1]))
+    grouped = []
+    for (height, width), corners in sorted(shapes.items()):
+        image_index, top, left = torch.tensor(corners, device=device).T.contiguous()
+        grouped.append(Windows(image_index, top, left, height, width))
+    return grouped
 
 
 def _coarser(boxes: list[Box], gap: int) -> list[Box]:
-    """Rounded up to sizes of whole grains, and joined where that brought them too near."""
+    """Rounded up to multiples of GRAIN, and merged again where that brought them too near."""
     rounded = [
         (top, left, top + -(-(bottom - top) // GRAIN) * GRAIN, left + -(-(right - left) // GRAIN) * GRAIN)
         for top, left, bottom, right in boxes

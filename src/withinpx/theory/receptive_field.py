@@ -8,7 +8,6 @@ LARGEST_RECEPTIVE_FIELD = 1 + LAYERS * (LARGEST_FILTER - 1)
 
 
 def check_receptive_field(size: int, name: str = "receptive field") -> None:
-    """Refuse what five filters of 1, 3, 5 or 7 px cannot add up to."""
     if size != int(size) or not 1 <= size <= LARGEST_RECEPTIVE_FIELD or size % 2 == 0:
         raise InputError(
             f"The {name} is {size}, but {LAYERS} layers of 1, 3, 5 or 7 px filters reach the odd sizes "
@@ -17,9 +16,9 @@ def check_receptive_field(size: int, name: str = "receptive field") -> None:
 
 
 def filters_for(size: int) -> tuple[int, ...]:
-    """The filter sizes of the five layers, as equal as they can be, larger ones first.
+    """The filter sizes of the five layers, as equal as possible (the cheapest choice), larger ones first.
 
-    Each k x k layer widens the receptive field by k - 1, so the five sum to ``size - 1``. Equal filters cost least.
+    Each k x k layer widens the receptive field by k - 1, so these sum to ``size - 1``.
     """
     check_receptive_field(size)
     share, rest = divmod((size - 1) // 2, LAYERS)

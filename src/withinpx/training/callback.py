@@ -1,4 +1,4 @@
-"""Who wants to see a training: a progress bar, TensorBoard, a page."""
+"""Callbacks of a training: for a progress bar, TensorBoard, the studio."""
 
 from withinpx.training.engine import Engine
 from withinpx.training.log import Epoch
@@ -6,13 +6,13 @@ from withinpx.training.recipe import Recipe
 
 
 class Callback:
-    """Told of everything, does nothing: override what matters to you."""
+    """Does nothing; override what you need."""
 
     def on_start(self, engine: Engine, seed: int) -> None:
-        """A training begins or goes on; the engine holds the network that learns and what it learns from."""
+        """Training starts or is resumed; ``engine`` holds the network and its training images."""
 
     def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
-        """One more step of the warm start is done."""
+        """``step`` steps of the warm start are done."""
 
     def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
-        """One more epoch is done."""
+        """An epoch is done."""

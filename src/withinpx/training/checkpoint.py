@@ -15,20 +15,20 @@ CHECKPOINT = "checkpoint.safetensors"
 
 
 def save_checkpoint(folder: Path, model: nn.Module, optimiser: Adam, seen: dict[str, Tensor], epoch: int) -> None:
-    """All that the next epoch depends on: weights, batch-norm statistics, Adam's moments, the epoch's number.
+    """All that the next epoch depends on: weights, batch-norm statistics, Adam's moments and the epoch's number.
 
-    And what was ``seen`` on the way: where objects were, by which it is told whether they are lost or at rest.
+    ``seen`` are the positions of the objects in earlier epochs, by which convergence and lost objects are detected.
     """
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors |= {f"seen.{name}": value for name, value in seen.items()}
     for index, moments in optimiser.state_dict()["state"].items():
         tensors |= {f"adam.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-    whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    write_atomically(folder / CHECKPOINT, save(whole, metadata={"epoch": str(epoch)}))
+    content = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    write_atomically(folder / CHECKPOINT, save(content, metadata={"epoch": str(epoch)}))
 
 
 def load_checkpoint(folder: Path, model: nn.Module, optimiser: Adam, seen: dict[str, Tensor]) -> int:
-    """Put the state back; the answer is the epoch that was finished last, 0 when there is no checkpoint yet."""
+    """Restore the state in place; returns the last finished epoch, 0 if there is no checkpoint."""
     path = folder / CHECKPOINT
     if not path.exists():
         return 0

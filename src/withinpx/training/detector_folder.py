@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,38 +22,36 @@ RUN_CONFIG = "run.json"
 SEAL = "sha256"  # of the description itself
 
 
-def begin_run(folder: Path, asked: dict[str, Any], resume: bool) -> bool:
-    """Make the folder of a training and note what was asked, or check that the one there was asked the same.
+def begin_run(folder: Path, config: dict[str, Any], resume: bool, may_change: Collection[str] = ()) -> bool:
+    """Create the folder of a training with its ``run.json``, or check that the existing one has the same config.
 
-    The answer is whether its detector is finished already.
+    A resumed run may differ in the keys ``may_change``. Returns whether its detector is finished already.
     """
     if not resume:
         new_folder(folder)
     if not resume or (folder.is_dir() and holds_only_partials(folder)):
-        write_json(folder / RUN_CONFIG, asked)
-    elif {**read_run_config(folder), "budget_s": 0} != {
-        **json.loads(json.dumps(asked)),
-        "budget_s": 0,
-    }:  # more may be given
-        raise InputError(
-            f"{folder} was started with other settings ({folder / RUN_CONFIG}): resume with the same ones."
-        )
+        write_json(folder / RUN_CONFIG, config)
+    else:
+        before, now = read_run_config(folder), json.loads(json.dumps(config))
+        if {**before, **dict.fromkeys(may_change)} != {**now, **dict.fromkeys(may_change)}:
+            raise InputError(
+                f"{folder} was started with other settings ({folder / RUN_CONFIG}): resume with the same ones."
+            )
     return (folder / DESCRIPTION).exists()
 
 
 def read_run_config(folder: Path) -> dict[str, Any]:
-    """What was asked of the training in this folder."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     try:
-        asked: dict[str, Any] = json.loads((folder / RUN_CONFIG).read_text(encoding="utf-8"))
+        config: dict[str, Any] = json.loads((folder / RUN_CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(f"{folder} holds no training ({RUN_CONFIG} is missing or broken).") from None
-    return asked
+    return config
 
 
 def save_detector(folder: Path, model: Autoencoder, about: dict[str, Any]) -> None:
-    """Write the weights, then the description that names their hash: a folder with a description is whole."""
+    """Write the weights, then the description with their hash: a folder with a description is complete."""
     weights = save({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
     write_atomically(folder / WEIGHTS, weights)
     description = {"network": asdict(model.config), "weights_sha256": hashlib.sha256(weights).hexdigest(), **about}
@@ -60,16 +59,15 @@ def save_detector(folder: Path, model: Autoencoder, about: dict[str, Any]) -> No
 
 
 def load_detector(folder: Path) -> tuple[Autoencoder, dict[str, Any]]:
-    """The network, ready to detect, and all that ``detector.json`` says."""
+    """The network in evaluation mode, and the content of ``detector.json``."""
     about = read_description(folder)
     weights = read_checked(folder / WEIGHTS, about["weights_sha256"])
     try:
-        network = dict(about["network"])
-        network["background"] = BackgroundMode(network["background"])
-        config, tensors = NetworkConfig(**network), load(weights)
-        with torch.device("meta"):  # sizes and no memory: what they say may be too large for any machine
-            wanted = Autoencoder(config).state_dict()
-        if _sizes(tensors) != _sizes(wanted):
+        config = NetworkConfig(**{**about["network"], "background": BackgroundMode(about["network"]["background"])})
+        tensors = load(weights)
+        with torch.device("meta"):  # shapes without memory: a manipulated config may be too large for any machine
+            expected = Autoencoder(config).state_dict()
+        if _shapes(tensors) != _shapes(expected):
             raise InputError(
                 f"{folder / WEIGHTS} does not fit the network that {DESCRIPTION} describes: train it again."
             )
@@ -83,7 +81,7 @@ def load_detector(folder: Path) -> tuple[Autoencoder, dict[str, Any]]:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """What ``detector.json`` says, if nobody has changed it."""
+    """The content of ``detector.json``, if its hash is right."""
     path = folder / DESCRIPTION
     if not folder.is_dir():
         raise InputError(f"There is no detector folder {folder}.")
@@ -98,13 +96,13 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def sealed(description: dict[str, Any]) -> str:
-    """The hash of all that a description says, itself aside."""
-    said = {name: value for name, value in description.items() if name != SEAL}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """The hash of a description without its own."""
+    content = {name: value for name, value in description.items() if name != SEAL}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_checked(path: Path, sha256: str) -> bytes:
-    """A file of a detector, if it is the one that was saved with it."""
+    """The content of a detector's file, if its hash is right."""
     if not path.is_file():
         raise InputError(f"The detector {path.parent} has no {path.name}.")
     try:
@@ -116,5 +114,5 @@ def read_checked(path: Path, sha256: str) -> bytes:
     return content
 
 
-def _sizes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
     return {name: (value.shape, value.dtype) for name, value in tensors.items()}

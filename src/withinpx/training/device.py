@@ -1,4 +1,4 @@
-"""Which device to train on."""
+"""Devices and their arithmetic."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device by name; ``auto`` takes the fastest there is."""
+    """The device by name; ``auto`` is the fastest one available."""
     if name not in DEVICES:
         raise InputError(f"There is no device {name}: choose one of {', '.join(DEVICES)}.")
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        name = next(each for each, there in available.items() if there)
+        name = next(device for device, found in available.items() if found)
     if not available[name]:
         raise InputError(f"The device {name} is not available on this machine: use --device auto.")
     if name == "cuda":
@@ -26,10 +26,10 @@ def choose_device(name: str = "auto") -> torch.device:
 
 @contextmanager
 def denormals_as_zero() -> Iterator[None]:
-    """While this lasts, numbers below 1e-38 are zero, as they might as well be.
+    """Flush denormal numbers to zero.
 
-    The far tails of heatmaps make many of them, and a CPU computes with them some fifty times slower. Threads take it
-    over from the one that starts them: begin before the first large computation.
+    The far tails of heatmaps produce many, and a CPU computes with them some fifty times slower. Threads inherit the
+    mode from the one that starts them: enter before the first large computation.
     """
     torch.set_flush_denormal(True)
     try:

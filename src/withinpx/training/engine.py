@@ -1,172 +1,254 @@
-"""Two ways to compute the same numbers: everywhere, or only where a picture differs from the background."""
+"""Losses and accuracy of a network on its training images.
 
-from typing import Protocol
+The dense engine computes every pixel, the sparse one only where an image differs from the background. Both give the
+same numbers but for rounding.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode, LayeredBackground
-from withinpx.model.field import Field
+from withinpx.model.background import BackgroundMode
+from withinpx.model.field import Field, dense_maps
+from withinpx.model.foreground import foreground_only
 from withinpx.model.render import render
+from withinpx.model.softargmax import softargmax
 from withinpx.model.sparse import gaussians_in, sparse_decoder_maps, sparse_softargmax
 from withinpx.training.accuracy import TOLERANCE, right_pixels
-from withinpx.training.scene import Scene, half_contrast, noise_level
+from withinpx.training.scene import Scene, change_windows, half_contrast, noise_level
 
-BARELY = 1e-3  # a Gaussian of which windows show no more than this lies where nothing changed: its place is not known
-SPARSE_SHARE = 0.25  # of the pixels changed at most; with more, windows do not pay
+CENTRE_LOSS_WIDTH = 1.0  # px; sigma of the Gaussian that the centre loss compares a heatmap with
+VISIBLE = 1e-3  # a centre whose Gaussian has less mass than this inside the windows of change teaches nothing
+OUTSIDE = -1e4  # px; a centre that is unknown
+SPARSE_SHARE = 0.25  # of the pixels changed at most; beyond it, windows cost more than they save
 
-
-class Engine(Protocol):
-    """What training asks of a network and its pictures."""
-
-    model: Autoencoder
-    tolerance: float  # a pixel less than this off is redrawn right
-    latest_z: Tensor  # (b, n, 2): z of each picture as last seen; not a number before that
-
-    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss and accuracy of the reconstruction of these pictures."""
-
-    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
-        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
+Indices = Int[Tensor, " b"]  # of images
+CrossEntropy = Callable[[Tensor, float], Tensor]  # centres (b n 2), width -> loss
 
 
-class DenseEngine:
-    """Everywhere."""
-
-    def __init__(self, model: Autoencoder, images: Tensor, tolerance: float = TOLERANCE) -> None:
-        self.model, self.images, self.tolerance = model, images, tolerance
-        self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)
-
-    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss and accuracy of the reconstruction of these pictures."""
-        looks_nearby = self.model.config.background is BackgroundMode.NEARBY
-        batch = self.images[chosen]
-        positions, drawn = self.model(batch, self.images[nearby] if looks_nearby else None)
-        self.latest_z[chosen] = positions.detach()
-        return compared(drawn, batch, self.tolerance)
-
-    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
-        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
-        return unlike(self.model.heatmaps(self.images[chosen]) / self.model.config.temperature, centres, width)
-
-
-def compared(drawn: Tensor, shown: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
-    """Loss and accuracy of whole pictures."""
-    return F.mse_loss(drawn, shown), right_pixels(drawn.detach(), shown, tolerance).float().mean()
-
-
-def unlike(logits: Float[Tensor, "b n h w"], centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
-    """The cross entropy of whole heatmaps and Gaussians of this width at these centres."""
-    wanted = render(centres, (logits.shape[-2], logits.shape[-1]), width).flatten(start_dim=-2)
-    seen = F.log_softmax(logits.flatten(start_dim=-2), dim=-1)
-    return -(wanted / wanted.sum(dim=-1, keepdim=True) * seen).sum(dim=-1).mean()
-
-
-class SparseEngine:
-    """Only where something changed: equal to rounding (model/sparse.py)."""
+class Engine(ABC):
+    """One network and its training images."""
 
     def __init__(
-        self, model: Autoencoder, scene: Scene, tolerance: float = TOLERANCE, present: Tensor | None = None
+        self,
+        model: Autoencoder,
+        images: Float[Tensor, "f c h w"],
+        tolerance: float,
+        backgrounds: Float[Tensor, "p c h w"] | None = None,
+        present: Bool[Tensor, "f n"] | None = None,
     ) -> None:
-        self.model, self.scene, self.tolerance = model, scene, tolerance
-        self.present = present  # (b, n): which objects each picture shows; all, if not given
-        self.centre_loss: tuple[Tensor, float] | None = None  # centres (b n 2) the heatmaps are held to, and how firmly
-        self.centre_loss_width = 1.0  # px: the Gaussian that a held heatmap should look like
-        self.latest_z = scene.images.new_full((len(scene.images), model.config.objects, 2), torch.nan)
+        self.model = model
+        self.images = images  # reconstruction targets
+        self.tolerance = tolerance  # a pixel less than this off counts as reconstructed
+        self.backgrounds = backgrounds  # one for all images or one for each; None if they are the model's own
+        self.present = present  # which objects each image shows; None if all
+        self.centre_loss: tuple[Tensor, float] | None = None  # centres (f n 2) of the heatmaps, and the loss's weight
+        self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)  # NaN until first seen
 
-    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss and accuracy of the reconstruction of these pictures."""
-        scene = self.scene.only(chosen)
-        heatmaps = scene.heatmaps(self.model)
-        positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
+    def reconstruct(self, chosen: Indices, nearby: Indices) -> tuple[Tensor, Tensor]:
+        """Loss (mean squared error, and the centre loss if there is one) and accuracy of these images (app. C.1)."""
+        positions, cross_entropy = self._encode(chosen)
         self.latest_z[chosen] = positions.detach()
-        drawn = sparse_decoder_maps(self.model, positions, None if self.present is None else self.present[chosen])
-        loss, accuracy = self._loss(scene, drawn), self._accuracy(scene, drawn.detach())
+        rendered = self._decode(positions, None if self.present is None else self.present[chosen], chosen, nearby)
+        loss, accuracy = self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
         if self.centre_loss is not None and self.centre_loss[1] > 0:
             centres, weight = self.centre_loss
-            loss = loss + weight * self._unlike(heatmaps, log_mass, centres[chosen], self.centre_loss_width)
+            loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
         return loss, accuracy
 
-    def decoder_loss(self, chosen: Tensor, centres: Tensor) -> Tensor:
-        """Loss of the decoder alone, for objects at known centres; what is not known is not drawn."""
-        drawn = sparse_decoder_maps(self.model, centres.nan_to_num(0.0), ~centres.isnan().any(dim=-1))
-        return self._loss(self.scene.only(chosen), drawn)
+    def heatmap_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
+        """Cross entropy of the heatmaps with Gaussians of this width at these centres; NaN is an unknown centre."""
+        return self._encode(chosen)[1](centres, width)
 
-    def _accuracy(self, scene: Scene, drawn: Field) -> Tensor:
-        wrong = scene.compare(drawn, self._picture, self._wrong, self._bare_wrong(scene, drawn))
-        return 1 - wrong / scene.pixels
+    def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
+        """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
+        present = ~centres.isnan().any(dim=-1)
+        return self._loss(self._decode(centres.nan_to_num(0.0), present, chosen, chosen), chosen)
 
-    def _loss(self, scene: Scene, drawn: Field) -> Tensor:
-        bare = self._bare_loss(scene, drawn)
-        total = scene.compare(drawn, self._picture, lambda one, other: (one - other) ** 2, bare)
+    @abstractmethod
+    def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...
+
+    def backgrounds_of(self, chosen: Indices) -> Float[Tensor, "#b c h w"] | None:
+        if self.backgrounds is None or len(self.backgrounds) == 1:
+            return self.backgrounds
+        return self.backgrounds[chosen]
+
+    @abstractmethod
+    def _encode(self, chosen: Indices) -> tuple[Float[Tensor, "b n 2"], CrossEntropy]:
+        """Positions, and the cross entropy of their heatmaps as a function of centres and width."""
+
+    @abstractmethod
+    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Any: ...
+
+    @abstractmethod
+    def _loss(self, rendered: Any, chosen: Indices) -> Tensor: ...
+
+    @abstractmethod
+    def _accuracy(self, rendered: Any, chosen: Indices) -> Tensor: ...
+
+
+def _mean_over_visible(values: Float[Tensor, "b n"], mass: Float[Tensor, "b n"]) -> Tensor:
+    visible = mass.detach() > VISIBLE
+    return (values * visible).sum() / visible.sum().clamp(min=1)
+
+
+class DenseEngine(Engine):
+    """Computes every pixel."""
+
+    def __init__(
+        self,
+        model: Autoencoder,
+        images: Float[Tensor, "f c h w"],
+        tolerance: float = TOLERANCE,
+        *,
+        inputs: Float[Tensor, "f c h w"] | None = None,
+        near_change: Bool[Tensor, "f 1 h w"] | None = None,
+        backgrounds: Float[Tensor, "p c h w"] | None = None,
+        present: Bool[Tensor, "f n"] | None = None,
+    ) -> None:
+        """``inputs`` are what the encoder sees, if not the images; ``near_change`` restricts Gaussians of centres."""
+        super().__init__(model, images, tolerance, backgrounds, present)
+        self._inputs, self._near_change = images if inputs is None else inputs, near_change
+
+    @classmethod
+    def of_foreground(
+        cls,
+        model: Autoencoder,
+        images: Float[Tensor, "f c h w"],
+        changed: Bool[Tensor, "f h w"],
+        backgrounds: Float[Tensor, "p c h w"],
+        *,
+        tolerance: float,
+        present: Bool[Tensor, "f n"] | None = None,
+    ) -> "DenseEngine":
+        """The encoder sees only the changed pixels: equal to the sparse engine over ``Scene.of_foreground``."""
+        near = torch.zeros_like(changed)
+        for windows in change_windows(changed, model):
+            grown = windows.grown(model.config.encoder_rf // 2)
+            near[grown.image[:, None, None], *grown.clamped((changed.shape[-2], changed.shape[-1]))] = True
+        masks, last = changed.unsqueeze(1), torch.channels_last
+        return cls(
+            model,
+            torch.where(masks, images, backgrounds).contiguous(memory_format=last),
+            tolerance,
+            inputs=foreground_only(images, changed).contiguous(memory_format=last),
+            near_change=near.unsqueeze(1),
+            backgrounds=backgrounds.contiguous(memory_format=last),
+            present=present,
+        )
+
+    def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]:
+        return self.model.heatmaps(self._inputs[chosen])
+
+    def _encode(self, chosen: Indices) -> tuple[Tensor, CrossEntropy]:
+        heatmaps = self.heatmaps(chosen)
+        return softargmax(heatmaps, self.model.config.temperature), partial(self._cross_entropy, heatmaps, chosen)
+
+    def _cross_entropy(self, heatmaps: Tensor, chosen: Indices, centres: Tensor, width: float) -> Tensor:
+        logits = heatmaps / self.model.config.temperature
+        target = render(centres.nan_to_num(OUTSIDE), (logits.shape[-2], logits.shape[-1]), width)
+        if self._near_change is not None:
+            target = target * self._near_change[chosen]
+        target = target.flatten(start_dim=-2)
+        mass = target.sum(dim=-1, keepdim=True)
+        log_probability = F.log_softmax(logits.flatten(start_dim=-2), dim=-1)
+        entropy = -(target / mass.clamp(min=VISIBLE) * log_probability).sum(dim=-1)
+        return _mean_over_visible(entropy, mass.squeeze(-1))
+
+    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
+        needs_nearby = self.model.config.background is BackgroundMode.NEARBY
+        maps = self.model.decoder_maps(positions, self.images[nearby] if needs_nearby else None, present)
+        return self.model.background.compose(maps, self.backgrounds_of(chosen))
+
+    def _loss(self, rendered: Tensor, chosen: Indices) -> Tensor:
+        return F.mse_loss(rendered, self.images[chosen])
+
+    def _accuracy(self, rendered: Tensor, chosen: Indices) -> Tensor:
+        return right_pixels(rendered, self.images[chosen], self.tolerance).float().mean()
+
+
+class SparseEngine(Engine):
+    """Computes windows around the changed pixels and around the rendered objects (model/sparse.py)."""
+
+    def __init__(
+        self,
+        model: Autoencoder,
+        scene: Scene,
+        tolerance: float = TOLERANCE,
+        present: Bool[Tensor, "f n"] | None = None,
+    ) -> None:
+        super().__init__(model, scene.images, tolerance, scene.backgrounds, present)
+        self.scene = scene
+
+    def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]:
+        return dense_maps(self.scene.only(chosen).heatmaps(self.model))
+
+    def _encode(self, chosen: Indices) -> tuple[Tensor, CrossEntropy]:
+        heatmaps = self.scene.only(chosen).heatmaps(self.model)
+        positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
+        return positions, partial(self._cross_entropy, heatmaps, log_mass)
+
+    def _cross_entropy(self, heatmaps: Field, log_mass: Tensor, centres: Tensor, width: float) -> Tensor:
+        agreement, mass = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
+        for patch in heatmaps.patches:
+            target = gaussians_in(patch.windows, centres.nan_to_num(OUTSIDE), width)
+            mass = mass.index_add(0, patch.windows.image, target.sum(dim=(-2, -1)))
+            agreed = (target * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
+            agreement = agreement.index_add(0, patch.windows.image, agreed)
+        return _mean_over_visible(log_mass - agreement / mass.clamp(min=VISIBLE), mass)
+
+    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Field:
+        return sparse_decoder_maps(self.model, positions, present)
+
+    def _loss(self, rendered: Field, chosen: Indices) -> Tensor:
+        scene, layer = self.scene.only(chosen), self._uniform_layer(rendered)
+        error = None
+        if layer is not None:  # sum over the pixels of (colour - opacity * still)^2
+            (opacity, colours), known = layer, scene.statistics
+            pixels = rendered.size[0] * rendered.size[1]
+            error = (pixels * (colours - opacity * known.mean) ** 2 + opacity**2 * known.spread).sum()
+        total = scene.total(rendered, self.model.background.compose, lambda one, other: (one - other) ** 2, error)
         return total / (scene.pixels * scene.images.shape[1])
 
-    def _bare_loss(self, scene: Scene, drawn: Field) -> Tensor | None:
-        """The loss of a layer that is the same everywhere over the backgrounds: sum of (colour - opacity * still)^2."""
-        layer = self._even_layer(drawn)
-        if layer is None:
-            return None
-        (opacity, colours), known = layer, scene.statistics
-        pixels = drawn.size[0] * drawn.size[1]
-        return (pixels * (colours - opacity * known.mean) ** 2 + opacity**2 * known.spread).sum()
+    def _accuracy(self, rendered: Field, chosen: Indices) -> Tensor:
+        scene, layer = self.scene.only(chosen), self._uniform_layer(rendered)
+        wrong = None
+        if layer is not None and rendered.base.values.device.type == "cpu":  # reading it back would block a GPU
+            opacity, colours = layer
+            ends = torch.stack([scene.statistics.lowest, scene.statistics.highest])
+            worst = (colours - opacity * ends).abs().amax()
+            wrong = torch.zeros_like(worst) if worst < self.tolerance else None
+        return 1 - scene.total(rendered, self.model.background.compose, self._wrong, wrong) / scene.pixels
 
-    def _bare_wrong(self, scene: Scene, drawn: Field) -> Tensor | None:
-        """No pixel is wrong, if the lightest and the darkest of every colour are not; else they must be counted."""
-        layer = self._even_layer(drawn)
-        if layer is None or layer[0].device.type != "cpu":  # a GPU would have to wait for the answer
-            return None
-        opacity, colours = (each.detach() for each in layer)
-        ends = torch.stack([scene.statistics.lowest, scene.statistics.highest])
-        worst = (colours - opacity * ends).abs().amax()
-        return torch.zeros_like(worst) if worst < self.tolerance else None
+    def _wrong(self, rendered: Tensor, images: Tensor) -> Tensor:
+        return (~right_pixels(rendered, images.expand_as(rendered), self.tolerance)).unsqueeze(1).to(rendered.dtype)
 
-    def _even_layer(self, drawn: Field) -> tuple[Tensor, Tensor] | None:
-        """Opacity and colours (c) of what is drawn where nothing is, if that is the same everywhere."""
-        base = drawn.base
-        if not (self.model.config.is_layered and base.is_even):
+    def _uniform_layer(self, rendered: Field) -> tuple[Tensor, Tensor] | None:
+        """Opacity and colours (c) of the layer where no object is rendered, if these are the same everywhere."""
+        if not (self.model.config.is_layered and rendered.base.is_uniform):
             return None
-        height, width = base.values.shape[-2:]
-        values = base.values[0, :, height // 2, width // 2]
+        height, width = rendered.base.values.shape[-2:]
+        values = rendered.base.values[0, :, height // 2, width // 2]
         return values[:1].sigmoid(), values[1:]
-
-    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
-        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy, over known centres."""
-        heatmaps = self.scene.only(chosen).heatmaps(self.model)
-        _, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
-        return self._unlike(heatmaps, log_mass, centres, width)
-
-    def _unlike(self, heatmaps: Field, log_mass: Tensor, centres: Tensor, width: float) -> Tensor:
-        agreement, weight = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
-        known = ~centres.isnan().any(dim=-1)
-        for patch in heatmaps.patches:
-            wanted = gaussians_in(patch.windows, centres.nan_to_num(-1e4), width)
-            weight = weight.index_add(0, patch.windows.picture, wanted.sum(dim=(-2, -1)))
-            agreed = (wanted * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
-            agreement = agreement.index_add(0, patch.windows.picture, agreed)
-        known = known & (weight.detach() > BARELY)
-        unlike = log_mass - agreement / weight.clamp(min=BARELY)
-        return (unlike * known).sum() / known.sum().clamp(min=1)
-
-    def _picture(self, drawn: Tensor, behind: Tensor) -> Tensor:
-        return LayeredBackground.over(drawn, behind) if self.model.config.is_layered else drawn
-
-    def _wrong(self, drawn: Tensor, shown: Tensor) -> Tensor:
-        return (~right_pixels(drawn, shown.expand_as(drawn), self.tolerance)).unsqueeze(1).to(drawn.dtype)
 
 
 def choose_engine(
-    model: Autoencoder, images: Tensor, dense: bool = False, behind: Float[Tensor, "c h w"] | None = None
+    model: Autoencoder, images: Tensor, dense: bool = False, background: Float[Tensor, "c h w"] | None = None
 ) -> Engine:
-    """The sparse one where the background is static and little of it changes, unless ``dense`` is asked for."""
-    tolerance = half_contrast(images, behind)
+    """The sparse one where the background is static and few pixels change, unless ``dense``."""
+    tolerance = half_contrast(images, background)
     if not dense and model.config.background is not BackgroundMode.NEARBY:
-        noise = noise_level(images) if behind is None else 0.0
-        if noise < tolerance:  # or nothing stands out from a background that is not static
-            scene = Scene.of(images, model, noise, behind)
-            little = scene.alike or scene.share <= SPARSE_SHARE
-            if little and (images.device.type == "cpu" or scene.one_each):
+        noise = noise_level(images) if background is None else 0.0
+        if noise < tolerance:  # otherwise the background is not static
+            scene = Scene.of(images, model, noise, background)
+            few = scene.identical or scene.share <= SPARSE_SHARE
+            if few and (images.device.type == "cpu" or scene.one_per_image):
                 return SparseEngine(model, scene, tolerance)
     return DenseEngine(model, images, tolerance)

@@ -16,12 +16,12 @@ class Epoch:
 
     epoch: int  # from 1
     loss: float  # mean squared error of the reconstruction
-    reconstruction_accuracy: float  # of the training batches as they came
+    reconstruction_accuracy: float  # mean over the training batches, each before its step
     elapsed_s: float  # since training began, pauses not counted
 
 
 class Log:
-    """The log of a run; lines after the checkpoint that a run continues from are dropped and written again."""
+    """The log of a run; on resume, lines after the checkpoint are dropped and written again."""
 
     def __init__(self, folder: Path | None, epochs_done: int) -> None:
         self._path = folder / LOG if folder else None
@@ -31,7 +31,6 @@ class Log:
         self._started = time.monotonic() - (self.epochs[-1].elapsed_s if self.epochs else 0.0)
 
     def add(self, number: int, loss: float, accuracy: float) -> Epoch:
-        """Write one line."""
         epoch = Epoch(number, loss, accuracy, round(time.monotonic() - self._started, 3))
         self.epochs.append(epoch)
         if self._path:
@@ -41,7 +40,7 @@ class Log:
 
 
 def read_log(folder: Path) -> list[Epoch]:
-    """All whole lines; one that a crash cut short is left out."""
+    """All whole lines; one that a crash truncated is left out."""
     path = folder / LOG
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
     return [Epoch(**json.loads(line)) for line in lines]

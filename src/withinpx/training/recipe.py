@@ -1,4 +1,4 @@
-"""How a network is trained. The guarantee does not care; the share of runs that succeed does."""
+"""How a network is trained. The guarantee does not depend on it; the share of runs that succeed does."""
 
 from dataclasses import dataclass, replace
 
@@ -7,22 +7,26 @@ from withinpx.errors import InputError
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the training loop needs to know."""
+    """Hyperparameters of the training loop.
+
+    ``PAPER`` is app. C.1 to the letter, ``WARM`` adds a label-free warm start, ``CLIP`` is for footage.
+
+    >>> replace(WARM, epochs=20).warm_start_steps
+    150
+    """
 
     name: str
     epochs: int
-    batch_size: int  # images per step; what is left over at the end of a shuffled epoch waits for the next one
+    batch_size: int  # images per step; those that do not fill a batch are left for another epoch
     learning_rate: float  # Adam's
-    warm_start_steps: int = 0  # label-free steps of the encoder alone, towards what moves (training/discover.py)
-    jitter_px: float = 0.0  # px that the warm start aims beside what moves at most, each network elsewhere, by its seed
-    stop_when_converged: bool = False  # before the last epoch, if the pictures are redrawn right (training/fit.py)
-    max_steps: int | None = None  # with that: after so many, one that has not learned is given up
-    encoding_rate: float = 1.0  # the positional code's learning rate, as a share of the filters'
-    cosine_schedule: bool = False  # the learning rate falls to nothing along a cosine
-    centre_loss_weight: float = (
-        0.0  # how firmly heatmaps are first held to what moves; fades to nothing by half of the epochs
-    )
-    restart_at: tuple[float, ...] = ()  # at these shares of the epochs, heatmaps that lost their object start again
+    warm_start_steps: int = 0  # label-free steps towards the moving objects (training/warm_start.py)
+    jitter_px: float = 0.0  # the warm start's centres are shifted by up to this much, by the seed
+    stop_when_converged: bool = False  # before the last epoch (training/convergence.py)
+    max_steps: int | None = None  # with that: a network that has not learned by then is abandoned
+    encoding_rate: float = 1.0  # learning rate of the positional code, as a share of the filters'
+    cosine_schedule: bool = False  # of the learning rate, down to 1 %
+    centre_loss_weight: float = 0.0  # of the heatmaps' distance to the moving objects; 0 after half of the epochs
+    restart_at: tuple[float, ...] = ()  # shares of the epochs at which heatmaps that lost their object are restarted
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate"):
@@ -30,22 +34,14 @@ class Recipe:
                 raise InputError(f"The {name.replace('_', ' ')} is {getattr(self, name)}: give a number above zero.")
 
 
-PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)  # app. C.1, to the letter
+PAPER = Recipe(name="paper", epochs=500, batch_size=128, learning_rate=1e-3)
 WARM = Recipe(
     name="warm", epochs=100, batch_size=128, learning_rate=1e-3, warm_start_steps=150, stop_when_converged=True
 )
-# Figure 4's: the paper's, but that a run stops once it has learned, and that the positional code learns slowly. At the
-# filters' rate it learns where no training picture has an object, and draws none there.
-FIGURE = Recipe(
-    name="figure",
-    epochs=500,
-    batch_size=128,
-    learning_rate=1e-3,
-    stop_when_converged=True,
-    max_steps=600,
-    encoding_rate=0.01,
-)
-CLIP = Recipe(  # real footage; the epochs are chosen for a number of steps (tracking/attempt.py)
+# Figure 4's: the paper's, with early stopping and a slow positional code. At the filters' rate the code memorises the
+# region without objects in the training images, and the decoder renders none there.
+FIGURE = replace(PAPER, name="figure", stop_when_converged=True, max_steps=600, encoding_rate=0.01)
+CLIP = Recipe(  # the epochs are chosen for a number of steps (tracking/attempt.py)
     name="clip",
     epochs=100,
     batch_size=16,

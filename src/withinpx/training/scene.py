@@ -1,8 +1,7 @@
-"""Pictures over a static background, and where each differs from it."""
+"""Training images over a static background, and the windows in which each differs from it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,22 +14,26 @@ from withinpx.model.sparse import first_layer_reach, sparse_cnn
 from withinpx.model.windows import Windows, changed_boxes, crop_images, cut, group_windows
 
 NOISE_SAMPLE = 1_000_000  # pixels that the noise is measured on
-Picture = Callable[[Tensor, Tensor], Tensor]  # the decoder's maps, what lies behind -> pictures
-Measure = Callable[[Tensor, Tensor], Tensor]  # drawn, shown -> one number per pixel; zero where nothing is compared
+Compose = Callable[[Tensor, Tensor], Tensor]  # the decoder's maps, backgrounds -> images
+Measure = Callable[[Tensor, Tensor], Tensor]  # rendered, image -> one number per pixel
 
 
 @dataclass(frozen=True)
 class Change:
-    """Windows of one size around what changed, and what their pictures show there."""
+    """Windows of one size around changed pixels."""
 
     windows: Windows
-    shown: Float[Tensor, "m c h w"]  # in the windows
-    around: Float[Tensor, "m c H W"]  # in the windows and as far around them as the encoder's first filter looks
+    images: Float[Tensor, "m c h w"]  # in the windows
+    inputs: Float[Tensor, "m c H W"]  # the encoder's, with what its first filter reads around the windows
+
+    def only(self, chosen: Int[Tensor, " k"], image: Int[Tensor, " k"]) -> "Change":
+        """Some of the windows, as those of the images of a batch."""
+        return Change(self.windows.only(chosen).in_images(image), self.images[chosen], self.inputs[chosen])
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of each background's pixels, colour by colour: what a layer that is the same everywhere can be judged by."""
+    """Per colour over the pixels of each background: enough to compute the error of a uniform layer over it."""
 
     mean: Float[Tensor, "p c"]
     spread: Float[Tensor, "p c"]  # the sum of the squared distances from the mean
@@ -39,39 +42,37 @@ class Statistics:
 
     @classmethod
     def of(cls, backgrounds: Float[Tensor, "p c h w"]) -> "Statistics":
-        """Measured once."""
         mean = backgrounds.mean(dim=(-2, -1))
         spread = ((backgrounds - mean[..., None, None]) ** 2).sum(dim=(-2, -1))
         return cls(mean, spread, backgrounds.amin(dim=(-2, -1)), backgrounds.amax(dim=(-2, -1)))
 
     def only(self, chosen: Tensor) -> "Statistics":
-        """Of the backgrounds of some pictures."""
         if len(self.mean) == 1:
             return self
-        return Statistics(self.mean[chosen], self.spread[chosen], self.lowest[chosen], self.highest[chosen])
+        return Statistics(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All pictures of a training. A pixel that differs from the background by no more than noise is the background."""
+    """The images of a training, or of a batch of it. Pixels within noise of the background are set to it."""
 
-    images: Float[Tensor, "a c h w"]  # what the decoder has to draw
-    backgrounds: Float[Tensor, "p c h w"]  # one for all pictures, or one for each
-    which: Int[Tensor, " b"]  # of all pictures, those of this batch
+    images: Float[Tensor, "a c h w"]  # reconstruction targets, of the whole training
+    backgrounds: Float[Tensor, "p c h w"]  # one for all images, or one for each
+    indices: Int[Tensor, " b"]  # the images of this batch
     statistics: Statistics
-    blank: Base  # what the encoder sees where nothing changed
+    empty: Base  # the encoder's input where nothing changed
     changes: list[Change]
     share: float  # of the pixels that the encoder has to compute
-    one_each: bool = False  # has every picture one change, all of one size, in the order of the pictures?
-    alike: bool = False  # and do these all look the same, over the same, out of the border's reach?
+    one_per_image: bool = False  # every image has one window, all of one size, in the order of the images
+    identical: bool = False  # and these all show the same, over the same, out of the border's reach
 
     def __len__(self) -> int:
-        return len(self.which)
+        return len(self.indices)
 
     @property
     def pixels(self) -> int:
-        """Of all pictures of the batch."""
-        return len(self.which) * self.images.shape[-2] * self.images.shape[-1]
+        """The number of pixels of the batch."""
+        return len(self.indices) * self.images.shape[-2] * self.images.shape[-1]
 
     @classmethod
     def of(
@@ -79,13 +80,13 @@ class Scene:
         images: Float[Tensor, "b c h w"],
         model: Autoencoder,
         noise: float = 0.0,
-        behind: Float[Tensor, "c h w"] | None = None,
+        background: Float[Tensor, "c h w"] | None = None,
     ) -> "Scene":
-        """The encoder sees the background: what is known to lie ``behind`` all objects, or else the median picture."""
-        background = (median_picture(images) if behind is None else behind).unsqueeze(0)
-        changed = difference(images, behind) > noise
-        images = torch.where(changed.unsqueeze(1), images, background)
-        return cls._of(images, changed, background, model, seen=images, blank=Base.whole(background))
+        """The encoder sees the images. The background is the median image unless it is given."""
+        backgrounds = (median_image(images) if background is None else background).unsqueeze(0)
+        changed = difference(images, background) > noise
+        images = torch.where(changed.unsqueeze(1), images, backgrounds)
+        return cls._of(images, changed, backgrounds, model, inputs=images, empty=Base.whole(backgrounds))
 
     @classmethod
     def of_foreground(
@@ -95,120 +96,118 @@ class Scene:
         backgrounds: Float[Tensor, "p c h w"],
         model: Autoencoder,
     ) -> "Scene":
-        """The backgrounds are known, and the encoder sees what differs from them alone (``foreground_only``)."""
-        seen = foreground_only(images, changed)
+        """The encoder sees only the changed pixels (``foreground_only``), over known backgrounds."""
+        inputs = foreground_only(images, changed)
         images = torch.where(changed.unsqueeze(1), images, backgrounds)
-        return cls._of(images, changed, backgrounds, model, seen=seen, blank=empty_foreground(model, images))
+        return cls._of(images, changed, backgrounds, model, inputs=inputs, empty=empty_foreground(model, images))
 
     @classmethod
     def _of(
-        cls, images: Tensor, changed: Tensor, backgrounds: Tensor, model: Autoencoder, *, seen: Tensor, blank: Base
+        cls, images: Tensor, changed: Tensor, backgrounds: Tensor, model: Autoencoder, *, inputs: Tensor, empty: Base
     ) -> "Scene":
-        reach = model.config.encoder_rf // 2
-        all_windows = group_windows([changed_boxes(each) for each in changed], 2 * reach, images.device)
-        touched = sum(len(each) * (each.height + 2 * reach) * (each.width + 2 * reach) for each in all_windows)
-        around = first_layer_reach(model.encoder)
-        changes = [
-            Change(each, crop_images(images, each), crop_images(seen, each.grown(around))) for each in all_windows
-        ]
-        order = torch.arange(len(images), device=images.device)
-        one_each = len(changes) == 1 and torch.equal(changes[0].windows.picture, order)
-        alike = one_each and _alike(changes[0], blank, 2 * reach)
-        statistics = Statistics.of(backgrounds)
-        images, backgrounds = (each.contiguous(memory_format=torch.channels_last) for each in (images, backgrounds))
-        share = touched / images[:, 0].numel()
-        return cls(images, backgrounds, order, statistics, blank, changes, share, one_each, alike)
+        reach, around = model.config.encoder_rf // 2, first_layer_reach(model.encoder)
+        changes, computed = [], 0
+        for windows in change_windows(changed, model):
+            changes.append(Change(windows, crop_images(images, windows), crop_images(inputs, windows.grown(around))))
+            computed += len(windows) * (windows.height + 2 * reach) * (windows.width + 2 * reach)
+        indices = torch.arange(len(images), device=images.device)
+        one_per_image = len(changes) == 1 and torch.equal(changes[0].windows.image, indices)
+        identical = one_per_image and _are_identical(changes[0], empty, 2 * reach)
+        statistics, share = Statistics.of(backgrounds), computed / images[:, 0].numel()
+        images, backgrounds = (maps.contiguous(memory_format=torch.channels_last) for maps in (images, backgrounds))
+        return cls(images, backgrounds, indices, statistics, empty, changes, share, one_per_image, identical)
 
     def only(self, chosen: Tensor) -> "Scene":
-        """The pictures of a batch."""
-        batch = partial(Scene, self.images, self.backgrounds, chosen, self.statistics.only(chosen), self.blank)
-        if self.one_each:  # nothing to look for: a GPU need not wait for an answer
-            change, places = self.changes[0], torch.arange(len(chosen), device=chosen.device)
-            windows = change.windows.only(chosen).in_pictures(places)
-            fewer = [Change(windows, change.shown[chosen], change.around[chosen])]
-            return batch(fewer, self.share, one_each=True, alike=self.alike)
-        place = torch.full((len(self.images),), -1, device=chosen.device)
-        place[chosen] = torch.arange(len(chosen), device=chosen.device)
-        changes = []
-        for change in self.changes:
-            there = place[change.windows.picture]
-            kept = (there >= 0).nonzero()[:, 0]
-            if len(kept):
-                these = change.windows.only(kept).in_pictures(there[kept])
-                changes.append(Change(these, change.shown[kept], change.around[kept]))
-        return batch(changes, self.share)
+        """The images of a batch."""
+        order = torch.arange(len(chosen), device=chosen.device)
+        if self.one_per_image:  # no search, which would block a GPU
+            changes = [self.changes[0].only(chosen, order)]
+        else:
+            position = torch.full((len(self.images),), -1, device=chosen.device)
+            position[chosen] = order
+            changes = []
+            for change in self.changes:
+                image = position[change.windows.image]
+                in_batch = (image >= 0).nonzero()[:, 0]
+                if len(in_batch):
+                    changes.append(change.only(in_batch, image[in_batch]))
+        return replace(self, indices=chosen, statistics=self.statistics.only(chosen), changes=changes)
 
     def heatmaps(self, model: Autoencoder) -> Field:
-        """The encoder over all pictures. What looks the same in all of them is looked at once: it is equivariant."""
+        """The encoder over the batch. Identical windows are computed once, since the encoder is equivariant."""
         reach = first_layer_reach(model.encoder)
-        if not self.alike:
-            patches = [Patch(change.windows.grown(reach), change.around) for change in self.changes]
-            return sparse_cnn(model.encoder, Field(len(self), self.blank, patches))
-        change = self.changes[0]
-        first = change.windows.only(torch.arange(1, device=self.which.device)).grown(reach)
-        seen = sparse_cnn(model.encoder, Field(len(self), self.blank, [Patch(first, change.around[:1], len(self))]))
-        values = seen.patches[0].values.expand(len(self), -1, -1, -1)
-        return Field(len(self), seen.base, [Patch(change.windows.grown(model.config.encoder_rf // 2), values)])
+        if not self.identical:
+            patches = [Patch(change.windows.grown(reach), change.inputs) for change in self.changes]
+            return sparse_cnn(model.encoder, Field(len(self), self.empty, patches))
+        windows, inputs = self.changes[0].windows, self.changes[0].inputs
+        first = windows.only(torch.arange(1, device=self.indices.device)).grown(reach)
+        maps = sparse_cnn(model.encoder, Field(len(self), self.empty, [Patch(first, inputs[:1], len(self))]))
+        values = maps.patches[0].values.expand(len(self), -1, -1, -1)
+        return Field(len(self), maps.base, [Patch(windows.grown(model.config.encoder_rf // 2), values)])
 
-    def compare(self, drawn: Field, picture: Picture, measure: Measure, bare: Tensor | None = None) -> Tensor:
-        """The sum of a measure over all pixels of all pictures, computed only where it is not the background's.
+    def total(self, rendered: Field, compose: Compose, measure: Measure, background: Tensor | None = None) -> Tensor:
+        """The sum of a measure over all pixels of the batch, computed only where it differs from the background's.
 
-        ``drawn`` are the decoder's own maps, ``picture`` makes pictures of them and of what lies behind. ``bare`` is
-        the measure's sum over the backgrounds with nothing drawn on them, if somebody knows a shorter way to it.
+        ``rendered`` are the decoder's maps. ``background`` is the measure's sum over the backgrounds with no object
+        rendered on them, if there is a shorter way to it.
         """
-        size, one_for_all = drawn.size, len(self.backgrounds) == 1
-        if bare is None:
-            backgrounds = self.backgrounds if one_for_all else self.backgrounds[self.which]
-            bare = measure(picture(drawn.base.spread(), backgrounds), backgrounds).sum()
-        total = len(self) * bare if one_for_all else bare
+        shared = len(self.backgrounds) == 1
+        if background is None:
+            backgrounds = self.backgrounds if shared else self.backgrounds[self.indices]
+            background = measure(compose(rendered.base.full(), backgrounds), backgrounds).sum()
+        total = len(self) * background if shared else background
         for change in self.changes:
-            still = self._behind(change.windows)
-            base = picture(drawn.base.cut(change.windows), still)
-            more = measure(base, change.shown) - measure(base, still)
-            total = total + masked(more, change.windows, size).sum()
-        for patch in drawn.patches:
-            still, shown = self._behind(patch.windows), self._cut(self.images, patch.windows)
-            base = picture(drawn.base.cut(patch.windows), still)
-            more = measure(picture(patch.values, still), shown) - measure(base, shown)
-            total = total + masked(more, patch.windows, size).sum()
+            still = self._backgrounds_in(change.windows)
+            base = compose(rendered.base.cut(change.windows), still)
+            excess = measure(base, change.images) - measure(base, still)
+            total = total + masked(excess, change.windows, rendered.size).sum()
+        for patch in rendered.patches:
+            still, image = self._backgrounds_in(patch.windows), self._crop(self.images, patch.windows)
+            base = compose(rendered.base.cut(patch.windows), still)
+            excess = measure(compose(patch.values, still), image) - measure(base, image)
+            total = total + masked(excess, patch.windows, rendered.size).sum()
         return total
 
-    def _behind(self, windows: Windows) -> Tensor:
-        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else self._cut(self.backgrounds, windows)
+    def _backgrounds_in(self, windows: Windows) -> Tensor:
+        return cut(self.backgrounds, windows) if len(self.backgrounds) == 1 else self._crop(self.backgrounds, windows)
 
-    def _cut(self, pictures: Tensor, windows: Windows) -> Tensor:
-        return crop_images(pictures, windows.in_pictures(self.which[windows.picture]))
+    def _crop(self, images: Tensor, windows: Windows) -> Tensor:
+        return crop_images(images, windows.in_images(self.indices[windows.image]))
 
 
-def _alike(change: Change, blank: Base, distance: int) -> bool:
-    """Do all windows show the same, over a background of one colour, at least this far from the border?"""
-    height, width = blank.size
+def change_windows(changed: Bool[Tensor, "b h w"], model: Autoencoder) -> list[Windows]:
+    """Windows around the changed pixels, far enough apart for the encoder (model/sparse.py)."""
+    return group_windows([changed_boxes(mask) for mask in changed], 2 * (model.config.encoder_rf // 2), changed.device)
+
+
+def _are_identical(change: Change, empty: Base, distance: int) -> bool:
+    """Whether all windows show the same, over a background of one colour, at least this far from the border."""
+    height, width = empty.size
     inside = change.windows.lie_within(distance, distance, height - distance, width - distance).all()
-    same = (change.around == change.around[:1]).all() & (blank.values == blank.values[..., :1, :1]).all()
+    same = (change.inputs == change.inputs[:1]).all() & (empty.values == empty.values[..., :1, :1]).all()
     return bool(inside & same)
 
 
-def median_picture(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
-    """The background: each pixel as it is most of the time."""
+def median_image(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "c h w"]:
     return images.median(dim=0).values
 
 
 def difference(
-    images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None
+    images: Float[Tensor, "b c h w"], background: Float[Tensor, "c h w"] | None = None
 ) -> Float[Tensor, "b h w"]:
-    """How far each pixel is from what lies behind, or from the median picture, in the colour that differs most."""
-    return (images - (median_picture(images) if behind is None else behind)).abs().amax(dim=1)
+    """The distance of each pixel from the background (by default the median image), in the colour that differs most."""
+    return (images - (median_image(images) if background is None else background)).abs().amax(dim=1)
 
 
-def half_contrast(images: Float[Tensor, "b c h w"], behind: Float[Tensor, "c h w"] | None = None) -> float:
-    """Half of the most that a pixel ever differs from what lies behind: the tolerance of what counts as redrawn."""
-    return difference(images, behind).amax().item() / 2
+def half_contrast(images: Float[Tensor, "b c h w"], background: Float[Tensor, "c h w"] | None = None) -> float:
+    """Half of the largest difference from the background: the tolerance of a reconstructed pixel."""
+    return difference(images, background).amax().item() / 2
 
 
 def noise_level(images: Float[Tensor, "b c h w"]) -> float:
-    """What a pixel of the background may differ from the median picture by: four times what nine in ten stay below.
+    """The largest difference from the median image that counts as noise: four times the 90th percentile.
 
-    Zero for drawn pictures, where most pixels never change at all.
+    Zero for synthetic images, where most pixels never change.
     """
     differences = difference(images).flatten()
     sample = differences[:: max(1, len(differences) // NOISE_SAMPLE)]

@@ -1,4 +1,4 @@
-"""Half precision learns what full precision learns, but for rounding."""
+"""The dense engine in half precision equals the one in full precision but for rounding."""
 
 import torch
 
@@ -13,7 +13,7 @@ CHOSEN = torch.arange(32)
 
 
 def gradients(model: Autoencoder) -> torch.Tensor:
-    return torch.cat([each.grad.flatten() for each in model.parameters() if each.grad is not None])
+    return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
 
 def test_loss_and_gradients_are_those_of_the_dense_engine_but_for_rounding() -> None:
@@ -23,13 +23,13 @@ def test_loss_and_gradients_are_those_of_the_dense_engine_but_for_rounding() -> 
     for loss in losses:
         loss.backward()
     assert abs(losses[1] / losses[0] - 1) < 2e-3
-    wanted, found = gradients(plain), gradients(half)
-    assert (found - wanted).norm() < 0.06 * wanted.norm()  # a ReLU here and there opens on the other side of zero
+    expected, found = gradients(plain), gradients(half)
+    assert (found - expected).norm() < 0.06 * expected.norm()  # some ReLU inputs change their sign
     assert torch.isfinite(found).all()
     assert torch.allclose(engines[0].latest_z, engines[1].latest_z, atol=0.05)
 
 
-def test_the_warm_start_s_too() -> None:
+def test_the_warm_start_s_loss_and_gradients_too() -> None:
     plain, half = (new_network(CONFIG, 1).train() for _ in range(2))
     centres = torch.full((32, 2, 2), 14.0)
     losses = [

@@ -1,4 +1,4 @@
-"""Trained at once, each network learns exactly what it learns alone."""
+"""Networks trained together learn exactly what each learns alone."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import torch
 
 from withinpx import InputError
 from withinpx.data.squares import Squares
-from withinpx.experiments.squares_gpu.together import engines_for, fit_together
+from withinpx.experiments.squares_gpu import engines_for, fit_together
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.convergence import Convergence
@@ -36,32 +36,32 @@ def test_weights_are_the_same_to_the_last_bit(recipe, mode) -> None:  # type: ig
             assert torch.equal(found.state_dict()[name], expected), (seed, name)
 
 
-def test_those_that_go_on_were_what_they_are_when_they_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trained_beyond_convergence_they_pass_their_stopping_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = replace(PAPER, epochs=4, batch_size=32)
     monkeypatch.setattr(Convergence, "is_over", lambda _, epochs: len(epochs) >= 2)
-    stopped, going_on = ([new_network(CONFIG, seed) for seed in SEEDS] for _ in range(2))
+    stopped, continued = ([new_network(CONFIG, seed) for seed in SEEDS] for _ in range(2))
     logs = fit_together(stopped, IMAGES, recipe, SEEDS)
     then: dict[int, dict[str, torch.Tensor]] = {}
 
-    def remember(number: int, epoch: int) -> None:
-        assert (number not in then, epoch) == (True, 2)
-        then[number] = {name: value.clone() for name, value in going_on[number].named_parameters()}
+    def remember(index: int, epoch: int) -> None:
+        assert (index not in then, epoch) == (True, 2)
+        then[index] = {name: value.clone() for name, value in continued[index].named_parameters()}
 
-    longer = fit_together(going_on, IMAGES, recipe, SEEDS, when_learned=remember)
+    longer = fit_together(continued, IMAGES, recipe, SEEDS, when_learned=remember)
     assert [len(log.epochs) for log in (*logs, *longer)] == [2, 2, 2, 4, 4, 4]
-    for number, model in enumerate(stopped):
+    for index, model in enumerate(stopped):
         for name, value in model.named_parameters():
-            assert torch.equal(then[number][name], value), (number, name)
+            assert torch.equal(then[index][name], value), (index, name)
 
 
-def test_all_look_at_the_same_pictures() -> None:
+def test_all_share_one_scene() -> None:
     engines = engines_for([new_network(CONFIG, seed) for seed in SEEDS], IMAGES.to(CPU), DEFAULTS)
     scenes = [engine.scene for engine in engines if isinstance(engine, SparseEngine)]
     assert len(scenes) == len(SEEDS)
     assert all(scene is scenes[0] for scene in scenes)
-    assert scenes[0].one_each
+    assert scenes[0].one_per_image
 
 
-def test_a_recipe_that_changes_as_it_goes_is_refused() -> None:
+def test_a_recipe_with_a_schedule_is_refused() -> None:
     with pytest.raises(InputError, match="one by one"):
         fit_together([new_network(CONFIG, 0)], IMAGES, CLIP, (0,))

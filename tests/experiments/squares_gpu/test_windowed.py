@@ -1,4 +1,4 @@
-"""The kernels by hand compute what the sparse engine computes. Without a GPU they run in Triton's interpreter."""
+"""The Triton kernels compute what the sparse engine computes. Without a GPU they run in Triton's interpreter."""
 
 import copy
 import os
@@ -21,7 +21,7 @@ pytest.importorskip("triton", reason="triton runs on Linux only")
 from withinpx.experiments.squares_gpu import windowed  # noqa: E402
 from withinpx.experiments.squares_gpu.engine import GpuEngine, for_gpu  # noqa: E402
 
-CASES = {"all alike": (24, 5, 7, 5, 5), "over the border": (20, 3, 9, 3, 0)}  # picture, RFs, object, padding
+CASES = {"identical": (24, 5, 7, 5, 5), "over the border": (20, 3, 9, 3, 0)}  # image, RFs, object, padding
 
 
 def engines(case: str) -> tuple[SparseEngine, GpuEngine]:
@@ -33,51 +33,51 @@ def engines(case: str) -> tuple[SparseEngine, GpuEngine]:
     code = next(model.background.parameters())
     code.data.copy_(0.3 * torch.randn(code.shape, generator=generator))
     scene = Scene.of(images, model)
-    by_hand = for_gpu(SparseEngine(copy.deepcopy(model), scene))
-    assert isinstance(by_hand, GpuEngine)
-    return SparseEngine(model, scene), by_hand
+    gpu = for_gpu(SparseEngine(copy.deepcopy(model), scene))
+    assert isinstance(gpu, GpuEngine)
+    return SparseEngine(model, scene), gpu
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_loss_positions_gradients_and_statistics_are_equal(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windowed, "STORED", torch.float32)
-    sparse, by_hand = engines(case)
-    assert sparse.scene.alike == (case == "all alike")
+    sparse, gpu = engines(case)
+    assert sparse.scene.identical == (case == "identical")
     chosen = torch.arange(0, len(sparse.scene.images), 29, device=DEVICE)[:5]
     expected, accuracy = sparse.reconstruct(chosen, chosen)
-    found, found_accuracy = by_hand.reconstruct(chosen, chosen)
+    found, found_accuracy = gpu.reconstruct(chosen, chosen)
     assert found.item() == pytest.approx(expected.item(), rel=1e-5)
     assert found_accuracy.item() == pytest.approx(accuracy.item(), abs=1e-6)
-    assert (sparse.latest_z - by_hand.latest_z).nan_to_num(0).abs().max() < 1e-4
+    assert (sparse.latest_z - gpu.latest_z).nan_to_num(0).abs().max() < 1e-4
     expected.backward()
     found.backward()
-    for (name, one), other in zip(sparse.model.named_parameters(), by_hand.model.parameters(), strict=True):
+    for (name, one), other in zip(sparse.model.named_parameters(), gpu.model.parameters(), strict=True):
         assert one.grad is not None
         assert other.grad is not None
         assert (one.grad - other.grad).norm() < 2e-3 * one.grad.norm() + 1e-6, name
-    for (name, there), here in zip(sparse.model.named_buffers(), by_hand.model.buffers(), strict=True):
+    for (name, there), here in zip(sparse.model.named_buffers(), gpu.model.buffers(), strict=True):
         assert (there - here).abs().max() < 1e-5, name
 
 
 def test_in_half_precision_they_differ_by_rounding() -> None:
-    sparse, by_hand = engines("all alike")
+    sparse, gpu = engines("identical")
     chosen = torch.arange(0, len(sparse.scene.images), 29, device=DEVICE)[:5]
-    expected, found = (engine.reconstruct(chosen, chosen)[0] for engine in (sparse, by_hand))
+    expected, found = (engine.reconstruct(chosen, chosen)[0] for engine in (sparse, gpu))
     assert found.item() != expected.item()
     assert found.item() == pytest.approx(expected.item(), rel=3e-3)
     expected.backward()
     found.backward()
-    gradients = [parameter.grad for engine in (sparse, by_hand) for parameter in engine.model.decoder[-1].parameters()]
-    weight, _, weight_by_hand, _ = gradients
+    gradients = [parameter.grad for engine in (sparse, gpu) for parameter in engine.model.decoder[-1].parameters()]
+    weight, _, weight_gpu, _ = gradients
     assert weight is not None
-    assert weight_by_hand is not None
-    assert (weight - weight_by_hand).norm() < 0.01 * weight.norm()
+    assert weight_gpu is not None
+    assert (weight - weight_gpu).norm() < 0.01 * weight.norm()
 
 
 def test_the_warm_start_s_loss_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windowed, "STORED", torch.float32)
-    sparse, by_hand = engines("all alike")
+    sparse, gpu = engines("identical")
     chosen = torch.tensor([3, 40], device=DEVICE)
     centres = moving_centres(sparse.scene.images)[chosen].unsqueeze(1)
-    expected, found = (engine.heatmap_loss(chosen, centres, 0.5).item() for engine in (sparse, by_hand))
+    expected, found = (engine.heatmap_loss(chosen, centres, 0.5).item() for engine in (sparse, gpu))
     assert found == pytest.approx(expected, rel=1e-4)

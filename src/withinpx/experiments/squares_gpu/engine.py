@@ -1,63 +1,58 @@
-"""The sparse engine for a GPU: one change in every picture, kernels by hand (model/windowed.py)."""
+"""The sparse engine's numbers by hand-written kernels: one window of change in every image (windowed.py)."""
 
 import torch
 from torch import Tensor
 
 from withinpx.experiments.squares_gpu.half import HalfEngine
-from withinpx.experiments.squares_gpu.windowed import Corners, decoder_input, spread, windowed_cnn
+from withinpx.experiments.squares_gpu.windowed import SquareWindows, decoder_input, spread, windowed_cnn
+from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
 from withinpx.model.field import masked
-from withinpx.model.softargmax import softargmax
 from withinpx.model.sparse import first_layer_reach, gaussian_reach
-from withinpx.training.engine import DenseEngine, Engine, SparseEngine, compared, unlike
+from withinpx.training.engine import DenseEngine, Engine, Indices, SparseEngine
+from withinpx.training.scene import Scene
 
 
-class GpuEngine(SparseEngine):
-    """Equal to the sparse engine but for rounding: wide filters run in half precision."""
+class GpuEngine(DenseEngine):
+    """Equal to the sparse engine but for rounding: feature maps and inner filters are in half precision."""
 
-    def reconstruct(self, chosen: Tensor, nearby: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss and accuracy of the reconstruction of these pictures."""
-        positions = softargmax(self._heatmaps(chosen), self.model.config.temperature)
-        self.latest_z[chosen] = positions.detach()
-        drawn, shown = self._drawn(positions[:, 0]), self.scene.images[chosen]
-        return compared(drawn, shown, self.tolerance)
+    def __init__(self, model: Autoencoder, scene: Scene, tolerance: float) -> None:
+        super().__init__(model, scene.images, tolerance)
+        self.scene = scene
 
-    def heatmap_loss(self, chosen: Tensor, centres: Tensor, width: float) -> Tensor:
-        """How unlike Gaussians of this width at these centres the heatmaps are: cross entropy."""
-        return unlike(self._heatmaps(chosen) / self.model.config.temperature, centres, width)
-
-    def _heatmaps(self, chosen: Tensor) -> Tensor:
+    def heatmaps(self, chosen: Indices) -> Tensor:
         change, encoder = self.scene.changes[0], self.model.encoder
         corners = torch.stack([change.windows.left[chosen], change.windows.top[chosen]], dim=1).int()
-        reach, side = first_layer_reach(encoder), change.windows.height
-        windows = Corners(corners, reach, side + 2 * reach)
-        if self.scene.alike:  # it is equivariant: what looks the same is looked at once
-            windows, shown = Corners(corners[:1], reach, windows.side, times=len(chosen)), change.around[:1]
+        reach = first_layer_reach(encoder)
+        side = change.windows.height + 2 * reach
+        if self.scene.identical:  # computed once, since the encoder is equivariant
+            windows, inputs = SquareWindows(corners[:1], reach, side, copies=len(chosen)), change.inputs[:1]
         else:
-            shown = masked(change.around[chosen], change.windows.only(chosen).grown(reach), self.scene.blank.size)
-        base, patch, found = windowed_cnn(encoder, self.scene.blank.values, shown, windows, exactly=True)
-        return spread(base, patch, Corners(corners, found.grow, found.side))
+            windows = SquareWindows(corners, reach, side)
+            inputs = masked(change.inputs[chosen], change.windows.only(chosen).grown(reach), self.scene.empty.size)
+        base, patch, found = windowed_cnn(encoder, self.scene.empty.values, inputs, windows, full_output=True)
+        return spread(base, patch, SquareWindows(corners, found.grow, found.side))
 
-    def _drawn(self, positions: Tensor) -> Tensor:
+    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
         config, decoder = self.model.config, self.model.decoder
-        base = self.model.background.beside(positions.new_zeros(1, 1, config.height, config.width), None)
-        reach = int(gaussian_reach(self.model, positions.dtype) + 0.5)
-        around = reach + first_layer_reach(decoder)
-        windows = Corners(positions.detach().floor().int(), around, 2 * around + 1)
-        patch = decoder_input(positions, base, windows, config.sigma)
-        return spread(*windowed_cnn(decoder, base, patch, windows, exactly=False))
+        base = self.model.background.decoder_input(positions.new_zeros(1, 1, config.height, config.width))
+        around = int(gaussian_reach(self.model, positions.dtype) + 0.5) + first_layer_reach(decoder)
+        z = positions[:, 0]
+        windows = SquareWindows(z.detach().floor().int(), around, 2 * around + 1)
+        patch = decoder_input(z, base, windows, config.sigma)
+        return spread(*windowed_cnn(decoder, base, patch, windows, full_output=False))
 
 
 def for_gpu(engine: Engine) -> Engine:
-    """The same engine with kernels by hand, if it can have them, or in half precision, if it is dense."""
-    if isinstance(engine, DenseEngine) and engine.model.config.background is not BackgroundMode.NEARBY:
+    """The engine with hand-written kernels if it meets their conditions, in half precision if it is dense."""
+    config = engine.model.config
+    if isinstance(engine, DenseEngine) and config.background is not BackgroundMode.NEARBY:
         return HalfEngine(engine.model, engine.images, engine.tolerance)
-    if not isinstance(engine, SparseEngine):
+    if not isinstance(engine, SparseEngine) or not engine.scene.one_per_image or engine.scene.empty.reach is not None:
         return engine
-    config, scene = engine.model.config, engine.scene
-    whole = config.background is BackgroundMode.POSITIONAL and scene.one_each and scene.blank.reach is None
-    square = whole and scene.changes[0].windows.height == scene.changes[0].windows.width
-    one = config.objects == config.colours == 1 and config.support is None
-    if square and one and config.channels & (config.channels - 1) == 0:
-        return GpuEngine(engine.model, scene, engine.tolerance)
+    windows = engine.scene.changes[0].windows
+    is_paper = config.background is BackgroundMode.POSITIONAL and config.support is None
+    power_of_two = config.channels & (config.channels - 1) == 0
+    if is_paper and config.objects == config.colours == 1 and windows.height == windows.width and power_of_two:
+        return GpuEngine(engine.model, engine.scene, engine.tolerance)
     return engine

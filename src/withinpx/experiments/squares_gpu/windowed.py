@@ -1,7 +1,6 @@
-"""Sparse execution on a GPU (model/sparse.py says what, this says how): one window in every picture, kernels by hand.
+"""Sparse execution (model/sparse.py) on a GPU: one window in every image, forward and backward by Triton kernels.
 
-Filters round their factors to ten bits, as TensorFloat-32 does, and store them in half of the bytes. The way there and
-the way back are written out: a layer is five kernels there and a dozen back.
+Filters and maps are stored in half precision, whose ten bits are those of TensorFloat-32.
 """
 
 from dataclasses import dataclass
@@ -18,58 +17,61 @@ from withinpx.model.render import faintest_exponent
 
 SUM_BLOCK = 256  # pixels of one partial sum
 ROWS = 64  # partial sums that are added at once
-STORED = torch.half  # what maps between the filters, and the factors of filters, are rounded to
-FEWEST_OUTPUTS = 8  # that a tensor core computes at once; with fewer, zeros are added
+STORED = torch.half  # precision of the maps between the filters, and of the filters
+FEWEST_OUTPUTS = 8  # of a filter on a tensor core; fewer are padded with zeros
 
 
 @dataclass(frozen=True)
-class Corners:
-    """One window in each picture: square, ``side`` px, beginning ``grow`` px up and left of its corner (x, y)."""
+class SquareWindows:
+    """One window in each image: square, ``side`` px, beginning ``grow`` px up and left of its corner (x, y)."""
 
     corner: Int[Tensor, "m 2"]
     grow: int
     side: int
-    times: int = 1  # how many pictures each window stands for
+    copies: int = 1  # images that each window stands for
 
     def __len__(self) -> int:
         return len(self.corner)
 
-    def grown(self, by: int) -> "Corners":
+    def grown(self, by: int) -> "SquareWindows":
         """Larger by ``by`` px on every side."""
-        return Corners(self.corner, self.grow + by, self.side + 2 * by, self.times)
+        return SquareWindows(self.corner, self.grow + by, self.side + 2 * by, self.copies)
 
     @property
     def pixels(self) -> int:
-        """Of all windows."""
         return len(self) * self.side**2
 
     @property
-    def pictures(self) -> int:
-        """All of them."""
-        return len(self) * self.times
+    def images(self) -> int:
+        return len(self) * self.copies
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a layer keeps for the way back; its ``values`` lie within ``windows``."""
+class LayerState:
+    """What the backward pass of a layer needs; its ``values`` lie within ``windows``."""
 
-    windows: Corners
+    windows: SquareWindows
     values: Float[Tensor, "m c h w"]
     base: Float[Tensor, "1 c H W"]
-    known: Float[Tensor, "4 c"]  # scale, shift, mean and 1 / s.d. of batch-norm
-    active: Float[Tensor, "m c a a"]  # in windows as much wider as the filter that follows asks for
+    norm: Float[Tensor, "4 c"]  # scale, shift, mean and 1 / s.d. of batch-norm
+    active: Float[Tensor, "m c a a"]  # in windows widened for the filter that follows
     active_base: Float[Tensor, "1 c H W"]
     weight: Float[Tensor, "o c k k"]  # of the filter that follows, as it was used
 
 
 def windowed_cnn(
-    cnn: CNN, base: Float[Tensor, "1 c H W"], patch: Float[Tensor, "m c h w"], windows: Corners, *, exactly: bool
-) -> tuple[Float[Tensor, "1 o H W"], Float[Tensor, "m o s s"], Corners]:
-    """The CNN over a background and over windows in it. ``exactly``: its results are not rounded to half precision."""
+    cnn: CNN,
+    base: Float[Tensor, "1 c H W"],
+    patch: Float[Tensor, "m c h w"],
+    windows: SquareWindows,
+    *,
+    full_output: bool,
+) -> tuple[Float[Tensor, "1 o H W"], Float[Tensor, "m o s s"], SquareWindows]:
+    """The CNN over a background and over windows in it; ``full_output``: its last filter is not rounded."""
     convs = [layer for layer in cnn if isinstance(layer, nn.Conv2d)]
     norms = [layer for layer in cnn if isinstance(layer, nn.BatchNorm2d)]
-    parameters = [each.weight for each in convs] + [convs[-1].bias] + [p for n in norms for p in (n.weight, n.bias)]
-    base_out, patch_out = _WindowedCNN.apply(base, patch, windows, norms, exactly, *parameters)  # type: ignore[no-untyped-call]
+    parameters = [conv.weight for conv in convs] + [convs[-1].bias] + [p for n in norms for p in (n.weight, n.bias)]
+    base_out, patch_out = _WindowedCNN.apply(base, patch, windows, norms, full_output, *parameters)  # type: ignore[no-untyped-call]
     reaches = [conv.kernel_size[0] // 2 for conv in convs]
     return base_out, patch_out, windows.grown(sum(reaches[1:]) - reaches[0])
 
@@ -80,27 +82,27 @@ class _WindowedCNN(torch.autograd.Function):
         ctx,
         base: Tensor,
         patch: Tensor,
-        windows: Corners,
+        windows: SquareWindows,
         norms: list[nn.BatchNorm2d],
-        exactly: bool,
+        full_output: bool,
         *parameters: Tensor,
     ) -> tuple[Tensor, Tensor]:
         count = len(norms) + 1
         weights, bias = parameters[:count], parameters[count]
         reach = weights[0].shape[-1] // 2
-        base, patch = _side_by_side(base), _side_by_side(patch)
+        base, patch = _channels_last(base), _channels_last(patch)
         ctx.first = base, patch
         values, base = F.conv2d(patch, weights[0]).to(STORED), F.conv2d(base, weights[0], padding=reach).to(STORED)
         windows = windows.grown(-reach)
         ctx.layers = []
         for norm, weight in zip(norms, weights[1:], strict=True):
             last = weight is weights[-1]
-            factor = weight.detach() if last and exactly else _wide(weight.detach().to(STORED))
+            factor = weight.detach() if last and full_output else _wide(weight.detach().to(STORED))
             layer = _activated(norm, values, base, windows, factor)
             ctx.layers.append(layer)
             reach = weight.shape[-1] // 2
-            there, everywhere = layer.active.to(factor.dtype), layer.active_base.to(factor.dtype)
-            values, base = F.conv2d(there, factor), F.conv2d(everywhere, factor, padding=reach)
+            window_maps, base_maps = layer.active.to(factor.dtype), layer.active_base.to(factor.dtype)
+            values, base = F.conv2d(window_maps, factor), F.conv2d(base_maps, factor, padding=reach)
             windows = windows.grown(reach)
         outputs = len(weights[-1])
         ctx.shapes = [weight.shape for weight in weights]
@@ -117,44 +119,46 @@ class _WindowedCNN(torch.autograd.Function):
         factor = ctx.layers[-1].weight
         if factor.dtype is STORED:
             largest = torch.maximum(of_base.abs().amax(), of_values.abs().amax())
-            unit = kernels.SPARE.value * largest.clamp(min=1e-30).view(1)
+            unit = kernels.HEADROOM.value * largest.clamp(min=1e-30).view(1)
             fill = (0, 0, 0, 0, 0, len(factor) - of_base.shape[1])
-            of_base, of_values = (F.pad(each / unit, fill).to(STORED) for each in (of_base, of_values))
+            of_base, of_values = (F.pad(gradient / unit, fill).to(STORED) for gradient in (of_base, of_values))
         for index in range(len(ctx.layers) - 1, -1, -1):
             layer, shape = ctx.layers[index], ctx.shapes[index + 1]
-            of_active, of_there = _filter_back(of_values, layer.active, layer.weight, padded=False)
-            of_active_base, of_everywhere = _filter_back(of_base, layer.active_base, layer.weight, padded=True)
-            of_weights.insert(0, (of_there.float() + of_everywhere.float())[: shape[0]] * unit)
+            of_active, from_windows = _filter_back(of_values, layer.active, layer.weight, padded=False)
+            of_active_base, from_base = _filter_back(of_base, layer.active_base, layer.weight, padded=True)
+            of_weights.insert(0, (from_windows.float() + from_base.float())[: shape[0]] * unit)
             of_values, of_base, unit, of_scale, of_shift = _gradients(
                 layer, of_active, of_active_base, unit, rounded=index > 0
             )
             of_norms[:0] = [of_scale, of_shift]
         base, patch = ctx.first
         wanted = ctx.needs_input_grad[1]
-        of_patch, of_there = _filter_back(of_values, patch, ctx.weight, padded=False, of_maps=wanted)
-        of_base_in, of_everywhere = _filter_back(of_base, base, ctx.weight, padded=True, of_maps=wanted)
-        of_weights.insert(0, of_there + of_everywhere)
+        of_patch, from_windows = _filter_back(of_values, patch, ctx.weight, padded=False, of_maps=wanted)
+        of_base_in, from_base = _filter_back(of_base, base, ctx.weight, padded=True, of_maps=wanted)
+        of_weights.insert(0, from_windows + from_base)
         return of_base_in, of_patch, None, None, None, *of_weights, of_bias, *of_norms
 
 
-def _activated(norm: nn.BatchNorm2d, values: Tensor, base: Tensor, windows: Corners, weight: Tensor) -> Kept:
-    """Batch-norm and ReLU, in windows as large as the filter that follows asks for."""
-    values, base = _side_by_side(values), _side_by_side(base)
+def _activated(
+    module: nn.BatchNorm2d, values: Tensor, base: Tensor, windows: SquareWindows, weight: Tensor
+) -> LayerState:
+    """Batch-norm and ReLU, in windows widened for the filter that follows."""
+    values, base = _channels_last(values), _channels_last(base)
     channels, (height, width) = values.shape[1], base.shape[-2:]
-    pictures = windows.pictures
-    count = pictures * height * width
+    images = windows.images
+    count = images * height * width
     in_windows, in_base = _blocks(windows.pixels, SUM_BLOCK), _blocks(height * width, SUM_BLOCK)
     partial = values.new_empty((in_windows + in_base, 2, channels), dtype=torch.float32)
     side, grow = windows.side, windows.grow
     kernels.statistics[(in_windows + in_base,)](
         values, base, windows.corner, partial, windows.pixels, side, side, grow, height, width, in_windows,
-        windows.times, pictures, C=channels, BLOCK=SUM_BLOCK, num_warps=8,
+        windows.copies, images, C=channels, BLOCK=SUM_BLOCK, num_warps=8,
     )  # fmt: skip
-    known = values.new_empty((4, channels), dtype=torch.float32)
-    momentum = -1.0 if norm.momentum is None else norm.momentum
+    norm = values.new_empty((4, channels), dtype=torch.float32)
+    momentum = -1.0 if module.momentum is None else module.momentum
     kernels.normalisation[(1,)](
-        partial, len(partial), base, norm.weight, norm.bias, norm.running_mean, norm.running_var,
-        norm.num_batches_tracked, known, float(count), momentum, norm.eps, height, width, C=channels, ROWS=ROWS,
+        partial, len(partial), base, module.weight, module.bias, module.running_mean, module.running_var,
+        module.num_batches_tracked, norm, float(count), momentum, module.eps, height, width, C=channels, ROWS=ROWS,
         num_warps=8,
     )  # fmt: skip
     around = 2 * (weight.shape[-1] // 2)
@@ -163,18 +167,18 @@ def _activated(norm: nn.BatchNorm2d, values: Tensor, base: Tensor, windows: Corn
     active_base = torch.empty_like(base)
     in_windows, in_base = _blocks(wider.pixels, kernels.BLOCK), _blocks(height * width, kernels.BLOCK)
     kernels.activation[(in_windows + in_base,)](
-        values, base, windows.corner, known, active, active_base, wider.pixels, side, side, grow, around, height, width,
+        values, base, windows.corner, norm, active, active_base, wider.pixels, side, side, grow, around, height, width,
         in_windows, C=channels, BLOCK=kernels.BLOCK,
     )  # fmt: skip
-    return Kept(windows, values, base, known, active, active_base, weight)
+    return LayerState(windows, values, base, norm, active, active_base, weight)
 
 
 def _gradients(
-    layer: Kept, of_active: Tensor, of_active_base: Tensor, unit: Tensor, *, rounded: bool
+    layer: LayerState, of_active: Tensor, of_active_base: Tensor, unit: Tensor, *, rounded: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of the maps before batch-norm, in their unit, which is one if they are not rounded; and of weight and bias."""
+    """Gradients of the maps before batch-norm, divided by their unit (one if not rounded), and of weight and bias."""
     windows, values, base = layer.windows, layer.values, layer.base
-    of_active, of_active_base = _side_by_side(of_active), _side_by_side(of_active_base)
+    of_active, of_active_base = _channels_last(of_active), _channels_last(of_active_base)
     channels, (height, width) = values.shape[1], base.shape[-2:]
     side, grow = windows.side, windows.grow
     around = (layer.active.shape[-1] - side) // 2
@@ -187,10 +191,10 @@ def _gradients(
     )  # fmt: skip
     of_scale, of_shift = partial.new_empty(channels), partial.new_empty(channels)
     terms, new_unit = partial.new_empty((2, channels)), torch.empty_like(unit)
-    pictures = windows.pictures
+    images = windows.images
     kernels.gradient_terms[(1,)](
-        partial, len(partial), base, layer.known, unit, new_unit, of_scale, of_shift, terms,
-        float(pictures * height * width), pictures, height, width, C=channels, ROWS=ROWS, num_warps=8,
+        partial, len(partial), base, layer.norm, unit, new_unit, of_scale, of_shift, terms,
+        float(images * height * width), images, height, width, C=channels, ROWS=ROWS, num_warps=8,
     )  # fmt: skip
     if not rounded:
         new_unit = torch.ones_like(unit)
@@ -198,24 +202,24 @@ def _gradients(
     of_values, of_base = torch.empty_like(values, dtype=to), torch.empty_like(base, dtype=to)
     in_windows, in_base = _blocks(windows.pixels, kernels.BLOCK), _blocks(height * width, kernels.BASE)
     kernels.gradient[(in_windows + in_base,)](
-        values, base, layer.active, layer.active_base, of_active, of_active_base, windows.corner, layer.known, terms,
+        values, base, layer.active, layer.active_base, of_active, of_active_base, windows.corner, layer.norm, terms,
         unit, new_unit, of_values, of_base, windows.pixels, len(windows), side, side, grow, around, height, width,
-        in_windows, windows.times, pictures, C=channels, BLOCK=kernels.BLOCK, BASE=kernels.BASE,
+        in_windows, windows.copies, images, C=channels, BLOCK=kernels.BLOCK, BASE=kernels.BASE,
     )  # fmt: skip
     return of_values, of_base, new_unit, of_scale, of_shift
 
 
 def spread(
-    base: Float[Tensor, "1 1 H W"], patch: Float[Tensor, "m 1 h w"], windows: Corners
+    base: Float[Tensor, "1 1 H W"], patch: Float[Tensor, "m 1 h w"], windows: SquareWindows
 ) -> Float[Tensor, "b 1 H W"]:
-    """The map of every picture in full; one window may be that of all."""
+    """The map of every image in full; a single patch serves all windows."""
     maps: Tensor = _Spread.apply(base, patch, windows)  # type: ignore[no-untyped-call]
     return maps
 
 
 class _Spread(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, base: Tensor, patch: Tensor, windows: Corners) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, base: Tensor, patch: Tensor, windows: SquareWindows) -> Tensor:  # type: ignore[no-untyped-def]
         height, width = base.shape[-2:]
         maps = base.new_empty(len(windows), 1, height, width)
         kernels.spread[(len(windows), _blocks(height * width, SUM_BLOCK))](
@@ -239,17 +243,17 @@ class _Spread(torch.autograd.Function):
 
 
 def decoder_input(
-    positions: Float[Tensor, "m 2"], base: Float[Tensor, "1 c H W"], windows: Corners, sigma: float
+    positions: Float[Tensor, "m 2"], base: Float[Tensor, "1 c H W"], windows: SquareWindows, sigma: float
 ) -> Float[Tensor, "m c h w"]:
-    """A Gaussian per window in place of the first of the base's maps, and the others beside it."""
+    """The base's maps in each window, the first of them replaced by a Gaussian."""
     patch: Tensor = _DecoderInput.apply(positions, base, windows, sigma)  # type: ignore[no-untyped-call]
     return patch
 
 
 class _DecoderInput(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, positions: Tensor, base: Tensor, windows: Corners, sigma: float) -> Tensor:  # type: ignore[no-untyped-def]
-        positions, base = positions.contiguous(), _side_by_side(base)
+    def forward(ctx, positions: Tensor, base: Tensor, windows: SquareWindows, sigma: float) -> Tensor:  # type: ignore[no-untyped-def]
+        positions, base = positions.contiguous(), _channels_last(base)
         channels, (height, width) = base.shape[1], base.shape[-2:]
         patch = _empty(len(windows), channels, windows.side, windows.side, like=base)
         ctx.windows, ctx.over, ctx.size = windows, 1 / (2 * sigma**2), (height, width)
@@ -267,7 +271,7 @@ class _DecoderInput(torch.autograd.Function):
         of_positions = torch.empty_like(positions)
         of_base = _empty(1, channels, height, width, like=patch)
         kernels.decoder_input_back[(len(windows) + _blocks(height * width, kernels.BLOCK),)](
-            positions, _side_by_side(of_patch), patch, windows.corner, of_positions, of_base, len(windows),
+            positions, _channels_last(of_patch), patch, windows.corner, of_positions, of_base, len(windows),
             windows.side, windows.side, windows.grow, height, width, ctx.over, C=channels, BLOCK=kernels.BLOCK,
         )  # fmt: skip
         return of_positions, of_base, None, None
@@ -276,17 +280,16 @@ class _DecoderInput(torch.autograd.Function):
 def _filter_back(
     gradient: Tensor, maps: Tensor, weight: Tensor, *, padded: bool, of_maps: bool = True
 ) -> tuple[Any, Tensor]:
-    """The gradients of a convolution's maps, if they are wanted, and of its weight."""
+    """The gradients of a convolution's maps, if ``of_maps``, and of its weight."""
     padding = [weight.shape[-1] // 2 if padded else 0] * 2
-    gradient, maps, wanted = _side_by_side(gradient), maps.to(weight.dtype), [of_maps, True, False]
+    gradient, maps, wanted = _channels_last(gradient), maps.to(weight.dtype), [of_maps, True, False]
     found, of_weight, _ = torch.ops.aten.convolution_backward(
         gradient, maps, weight, None, [1, 1], padding, [1, 1], False, [0, 0], 1, wanted
     )
     return found, of_weight
 
 
-def _side_by_side(maps: Tensor) -> Tensor:
-    """Stored pixel by pixel."""
+def _channels_last(maps: Tensor) -> Tensor:
     return maps.contiguous(memory_format=torch.channels_last)
 
 
@@ -295,9 +298,9 @@ def _empty(count: int, channels: int, height: int, width: int, *, like: Tensor) 
 
 
 def _wide(weight: Tensor) -> Tensor:
-    """With enough outputs for a tensor core."""
+    """Padded to enough outputs for a tensor core."""
     missing = FEWEST_OUTPUTS - len(weight)
-    return _side_by_side(F.pad(weight, (0, 0, 0, 0, 0, 0, 0, missing)) if missing > 0 else weight)
+    return _channels_last(F.pad(weight, (0, 0, 0, 0, 0, 0, 0, missing)) if missing > 0 else weight)
 
 
 def _blocks(pixels: int, block: int) -> int:
