@@ -16,11 +16,12 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from withinpx.data.recording import read_clip
+from withinpx.data.recording import open_recording, read_clip
 from withinpx.data.scenes import demo_clip_path
 from withinpx.experiments.demo import run_demo
 from withinpx.tracking.detect import detect
-from withinpx.tracking.detector import load_clip_detector
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.progress import Event
 
 CODEC = {"crf": "16", "preset": "ultrafast"}
 FIRST = 1000  # frames, after which memory should not grow
@@ -55,23 +56,23 @@ class DetectMemory:
         with tempfile.TemporaryDirectory() as folder:
             made = self.detector or Path(folder) / "demo"
             if self.detector is None:
-                run_demo(made, print)
-            detector, _ = load_clip_detector(made)
+                run_demo(made)
+            detector = Detector.load(made)
             video = Path(folder) / "long.mp4"
             write_video(video, read_clip(demo_clip_path()).frames, self.frames)
             memory: dict[int, float] = {}
             started = time.monotonic()
 
-            def watch(done: int, _: str) -> None:
+            def watch(event: Event) -> None:
                 for mark in (FIRST, *range(10_000, self.frames + 1, 10_000)):
-                    if done >= mark and mark not in memory:
+                    if event.done >= mark and mark not in memory:
                         memory[mark] = resident_mb()
                         print(f"frame {mark}: {memory[mark]:.0f} MB, {time.monotonic() - started:.0f} s", flush=True)
 
-            tracks, _ = detect(detector, video, Path(folder), overlay=False, progress=watch)
+            counts = detect(detector, open_recording(video), Path(folder), overlay=False, report=watch)
         growth = max(memory.values()) - memory[FIRST]
         print(f"{self.frames} frames: at most {growth:.0f} MB more than at frame {FIRST}; ", end="")
-        print(f"{tracks.certified.mean():.1%} of the positions certified")
+        print(f"{counts.certified / max(1, counts.positions):.1%} of the positions certified")
 
 
 if __name__ == "__main__":

@@ -21,15 +21,17 @@ import tyro
 from blobs import mog2_blobs, trackpy_blobs
 from timing import median_seconds
 from withinpx.data.motion import smooth_paths
+from withinpx.data.recording import open_recording
 from withinpx.data.scenes import BLUE, RED, YELLOW, write_clip_video
 from withinpx.data.stage import Camera, GeneratedClip, SceneObject, Stage
 from withinpx.discovery.background import fixed_background, to_float
 from withinpx.discovery.inspection import inspect
 from withinpx.model.autoencoder import new_network
-from withinpx.tracking.attempt import Job, attempt
+from withinpx.tracking.attempt import Setup, attempt
 from withinpx.tracking.detect import detect
-from withinpx.tracking.detector import Detector, load_clip_detector, save_clip_detector
-from withinpx.tracking.plan import Wishes, make_plan
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.plan import make_plan
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.fit import FitSettings
 
@@ -55,8 +57,7 @@ def train_detector() -> Detector:
     """A detector for small frames."""
     made = generate(TRAINED_AT, 40, 3)
     inspection = inspect(made.clip)
-    plan = make_plan(inspection, Wishes(), 1.0)
-    return attempt(Job(inspection, plan, made.clip.selection, TRAINED_AT, "generated"), 0, FitSettings()).detector
+    return attempt(Setup(inspection, make_plan(inspection, TrackOptions())), 0, FitSettings()).detector
 
 
 def resized(detector: Detector, made: GeneratedClip) -> Detector:
@@ -78,12 +79,12 @@ def observation_ms(small: Detector, size: tuple[int, int], count: int = 3) -> fl
     """Positions and verdicts of frames in memory, per frame."""
     made = generate(size, FRAMES // 3, 4, count)
     detector, frames = resized(small, made), made.clip.frames
-    return milliseconds(lambda: detector.observe(frames, detector.background.images), len(frames))
+    return milliseconds(lambda: detector.observe(frames), len(frames))
 
 
 def detection_ms(detector: Detector, video: Path, frames: int, times: int) -> float:
     """From the video to tracks.csv, per frame."""
-    return milliseconds(lambda: detect(detector, video, video.parent, overlay=False), frames, times)
+    return milliseconds(lambda: detect(detector, open_recording(video), video.parent, overlay=False), frames, times)
 
 
 @torch.no_grad()
@@ -122,11 +123,11 @@ class Detection:
 
     def _detector(self) -> Detector:
         if self.detector is not None and self.detector.exists():
-            return load_clip_detector(self.detector)[0]
+            return Detector.load(self.detector)
         made = train_detector()
         if self.detector is not None:
             self.detector.mkdir(parents=True)
-            save_clip_detector(self.detector, made, "generated")
+            made.save(self.detector)
         return made
 
     def _growth(self, small: Detector, folder: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
-from withinpx.data.scenes import three_things
+from withinpx.data.scenes import three_objects
 from withinpx.discovery.background import fixed_background, to_float
 from withinpx.model.windows import changed_boxes, joined
 from withinpx.theory.receptive_field import filters_for
@@ -23,7 +23,7 @@ BLUE, RED = "#1f5fa8", "#c4302b"
 
 def main(path: Path) -> None:
     """Two panels: foreground through the encoder, Gaussians through the decoder."""
-    made = three_things(seed=2)
+    made = three_objects(seed=2)
     images = made.clip.frames
     changed = fixed_background(to_float(images)).changed(images)[FRAME]
     boxes = joined(changed_boxes(torch.from_numpy(changed)), 2 * (ENCODER // 2))

@@ -90,9 +90,10 @@ class Row:
     median_px: float | None = None  # |position - truth|, Euclidean
     max_px: float | None = None
     mse_image_units: float | None = None  # mean of ((dx / width)^2 + (dy / height)^2) / 2 of the positions
-    bound_px: float | None = None  # median
-    outside: int | None = None  # certified z farther from the truth in x or y than bound + accuracy of the truth
-    outside_calibrated: int | None = None  # certified calibrated positions
+    bound_px: float | None = None  # median, around the calibrated position
+    theorem_px: float | None = None  # median, around z
+    outside: int | None = None  # certified z farther from the truth in x or y than theorem_px + accuracy of the truth
+    outside_calibrated: int | None = None  # certified positions farther off than bound_px + accuracy of the truth
     truth_accuracy_px: float
 
 
@@ -118,14 +119,14 @@ def compare_positions(clip: RealClip, truth: TrueObject, method: str, positions:
 
 def compare_track(clip: RealClip, truth: TrueObject, tracks: Tracks, track: int, shown: Clip) -> Row:
     """withinpx on one object: also z, the bound, and whether every certified position keeps it."""
-    positions, raw, bound, certified = (
+    positions, raw, bound, theorem_px, certified = (
         at_frames(truth.frames, tracks, column)[:, track]
-        for column in (tracks.positions, tracks.z, tracks.bound_px, tracks.certified)
+        for column in (tracks.positions, tracks.z, tracks.bounds, tracks.theorem_px, tracks.certified)
     )
     certified = certified == 1
 
-    def outside(found: Array) -> int:
-        return int((certified & is_outside(found, truth.positions, bound + clip.accuracy_px)).sum())
+    def outside(found: Array, limit: Array) -> int:
+        return int((certified & is_outside(found, truth.positions, limit + clip.accuracy_px)).sum())
 
     of_z = compare_positions(clip, truth, OURS, raw, shown)
     return replace(
@@ -134,8 +135,9 @@ def compare_track(clip: RealClip, truth: TrueObject, tracks: Tracks, track: int,
         raw_median_px=of_z.median_px,
         raw_max_px=of_z.max_px,
         bound_px=float(np.nanmedian(bound)) if not np.isnan(bound).all() else None,
-        outside=outside(raw),
-        outside_calibrated=outside(positions),
+        theorem_px=float(np.nanmedian(theorem_px)) if not np.isnan(theorem_px).all() else None,
+        outside=outside(raw, theorem_px),
+        outside_calibrated=outside(positions, bound),
     )
 
 

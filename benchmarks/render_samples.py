@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from withinpx.data.blender import SAMPLES, BlenderStage, Pixels
+from withinpx.data.blender import SAMPLES, BlenderRenderer, Pixels
 from withinpx.data.clevr import DATASETS, ClevrSet
 from withinpx.data.solids import Pose
 from withinpx.errors import InputError
@@ -22,9 +22,9 @@ def render(
     dataset: ClevrSet, poses: Sequence[Sequence[Pose]], samples: int, threads: int
 ) -> tuple[list[Pixels], float]:
     """The images, and the seconds per image."""
-    stage = BlenderStage(dataset.camera, dataset.solids, dataset.radius, samples, threads)
+    stage = BlenderRenderer(dataset.camera, dataset.solids, dataset.radius, samples, threads)
     started = time.perf_counter()
-    images = [stage.render(scene).picture for scene in poses]
+    images = [stage.render(scene).image for scene in poses]
     return images, (time.perf_counter() - started) / len(poses)
 
 

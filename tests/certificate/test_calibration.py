@@ -5,7 +5,7 @@ import torch
 
 from withinpx.certificate.calibration import measured_shift, rendered_centres
 from withinpx.experiments.synthetic import SquaresRun, evaluate
-from withinpx.inference.masks import middle_and_box, soft_mask
+from withinpx.inference.masks import box_centre_and_size, soft_mask
 from withinpx.model.autoencoder import Autoencoder
 
 
@@ -13,7 +13,7 @@ def test_the_centre_of_a_rendered_square_is_its_centre() -> None:
     rendered = torch.zeros(1, 2, 20, 30)
     rendered[0, 0, 3:8, 10:15] = 0.7
     rendered[0, 1, 10:14, 20:24] = 2.0
-    assert middle_and_box(soft_mask(rendered))[0][0].tolist() == [[12.5, 5.5], [22.0, 12.0]]
+    assert box_centre_and_size(soft_mask(rendered))[0][0].tolist() == [[12.5, 5.5], [22.0, 12.0]]
 
 
 def test_z_plus_shift_is_the_truth_although_no_truth_was_used(tiny_run: SquaresRun, tiny_model: Autoencoder) -> None:

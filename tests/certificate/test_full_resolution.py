@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.certificate.observed import seen_at
 from withinpx.certificate.full_resolution import object_centres
 from withinpx.data.stage import Ground
-from withinpx.discovery.background import Pictures
+from withinpx.discovery.background import FloatImages
 
 WIDTH, HEIGHT, ZOOM = 240, 180, 4.0
 RADIUS = 20.0  # px of the recording
@@ -23,7 +23,7 @@ Points = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def ground() -> Pictures:
+def ground() -> FloatImages:
     """One textured picture (1, h, w, c)."""
     return Ground().render(WIDTH, HEIGHT, (0, 0), 0).astype(np.float32)[None]
 
@@ -43,7 +43,7 @@ def eight_bit(pictures: list[NDArray[np.float32]]) -> NDArray[np.uint8]:
     return np.stack([(255 * picture).round().astype(np.uint8) for picture in pictures])
 
 
-def rendered(backgrounds: Pictures, places: Points, colour: Colour = RED) -> NDArray[np.uint8]:
+def rendered(backgrounds: FloatImages, places: Points, colour: Colour = RED) -> NDArray[np.uint8]:
     """A disc at its place in each frame."""
     per_frame = backgrounds if len(backgrounds) > 1 else [backgrounds[0]] * len(places)
     return eight_bit([painted(one, disc(place[0]), colour) for one, place in zip(per_frame, places, strict=True)])
@@ -54,12 +54,12 @@ def off(found: Points, places: Points) -> float:
     return float(np.abs(found * ZOOM - places).max())
 
 
-def test_the_centre_is_found_to_a_fraction_of_a_pixel_although_the_network_is_off(ground: Pictures) -> None:
+def test_the_centre_is_found_to_a_fraction_of_a_pixel_although_the_network_is_off(ground: FloatImages) -> None:
     seen = seen_at(PLACES / ZOOM + (0.7, -0.6), SIZE)
     assert off(object_centres(seen, rendered(ground, PLACES), ground, ZOOM), PLACES) < 0.3
 
 
-def test_the_centre_is_searched_where_the_frame_shows_the_object(ground: Pictures) -> None:
+def test_the_centre_is_searched_where_the_frame_shows_the_object(ground: FloatImages) -> None:
     wrong = np.array([9.0, -7.0])  # from the rendering to the object in the frame, px of the network's input
     seen = seen_at(PLACES / ZOOM - wrong, SIZE, offset=np.broadcast_to(wrong, PLACES.shape))
     frames = rendered(ground, PLACES)
@@ -68,21 +68,21 @@ def test_the_centre_is_searched_where_the_frame_shows_the_object(ground: Picture
     assert not off(elsewhere, PLACES) < 5
 
 
-def test_its_shadow_does_not_count(ground: Pictures) -> None:
+def test_its_shadow_does_not_count(ground: FloatImages) -> None:
     shaded = [ground[0] * (1 - 0.3 * disc(place[0] + (14, 6))) for place in PLACES]
     frames = eight_bit([painted(one, disc(place[0]), RED) for one, place in zip(shaded, PLACES, strict=True)])
     drawn = seen_at((PLACES + np.array([7, 3])) / ZOOM, SIZE + 3.5)  # with its shadow
     assert off(object_centres(drawn, frames, ground, ZOOM), PLACES) < 0.5
 
 
-def test_something_smaller_beside_it_does_not_count(ground: Pictures) -> None:
+def test_something_smaller_beside_it_does_not_count(ground: FloatImages) -> None:
     frames = rendered(ground, PLACES)
     for frame, (x, y) in zip(frames, PLACES[:, 0].astype(int), strict=True):
         frame[y - 4 : y + 4, x + 26 : x + 34] = (20, 30, 200)
     assert off(object_centres(seen_at(PLACES / ZOOM, SIZE), frames, ground, ZOOM), PLACES) < 0.3
 
 
-def test_a_narrow_gap_does_not_split_an_object(ground: Pictures) -> None:
+def test_a_narrow_gap_does_not_split_an_object(ground: FloatImages) -> None:
     """The windscreen of a car looks like the road."""
     frames, middle = eight_bit([ground[0]]), np.array([[[120.0, 90.0]]])
     frames[0, 75:105, 80:160] = (204, 51, 51)
@@ -99,7 +99,7 @@ def test_a_moving_camera_has_a_background_per_frame() -> None:
     assert off(found, PLACES) < 0.3
 
 
-def test_an_absent_or_cut_object_has_no_centre(ground: Pictures) -> None:
+def test_an_absent_or_cut_object_has_no_centre(ground: FloatImages) -> None:
     seen = seen_at(PLACES / ZOOM, SIZE)
     seen.present[0] = False
     seen.at_border[1] = True
@@ -108,7 +108,7 @@ def test_an_absent_or_cut_object_has_no_centre(ground: Pictures) -> None:
     assert off(found[2:], PLACES[2:]) < 0.3
 
 
-def test_overlapping_objects_have_no_centre(ground: Pictures) -> None:
+def test_overlapping_objects_have_no_centre(ground: FloatImages) -> None:
     beside = PLACES + np.array([30, 10])
     places = np.concatenate([PLACES, beside], axis=1)
     places[2, 1] = (40, 40)  # far away
@@ -122,7 +122,7 @@ def test_overlapping_objects_have_no_centre(ground: Pictures) -> None:
     assert off(found[2:], places[2:]) < 0.3
 
 
-def test_an_absent_object_overlaps_none(ground: Pictures) -> None:
+def test_an_absent_object_overlaps_none(ground: FloatImages) -> None:
     places = np.concatenate([PLACES, PLACES + np.array([10, 10])], axis=1)
     seen = seen_at(places / ZOOM, SIZE)
     seen.present[:, 1] = False
@@ -131,7 +131,7 @@ def test_an_absent_object_overlaps_none(ground: Pictures) -> None:
     assert np.isnan(found[:, 1]).all()
 
 
-def test_an_object_near_the_border_is_measured(ground: Pictures) -> None:
+def test_an_object_near_the_border_is_measured(ground: FloatImages) -> None:
     places = np.array([[[RADIUS + 3.5, RADIUS + 4.25]], [[WIDTH - RADIUS - 4.25, HEIGHT - RADIUS - 3.5]]])
     found = object_centres(seen_at(places / ZOOM, SIZE), rendered(ground, places), ground, ZOOM)
     assert off(found, places) < 0.3

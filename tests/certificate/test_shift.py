@@ -183,7 +183,7 @@ def test_in_unordered_images_the_shift_leads_to_the_blobs() -> None:
     raw = places(30).reshape(30, 1, 2)
     seen = seen_at(raw, body=raw + np.array([5, 5]))  # the rendering is elsewhere
     blobs = tuple(
-        Blob(frame, (x + 1, y - 2), (0, 0, 8, 8), 64, np.ones(3), 1.0, 8) for frame, (x, y) in enumerate(raw[:, 0])
+        Blob(frame, (x + 1, y - 2), (0, 0, 8, 8), 64, np.ones(3), 8) for frame, (x, y) in enumerate(raw[:, 0])
     )
     clip = Clip(np.zeros((30, HEIGHT, WIDTH, 3), np.uint8))
     background = BackgroundModel(np.zeros((1, HEIGHT, WIDTH, 3), np.float32), np.zeros((HEIGHT, WIDTH), np.float32))

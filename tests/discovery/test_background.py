@@ -26,17 +26,17 @@ VISIBLE = 0.1  # of full contrast
 
 def ground(made: GeneratedClip) -> NDArray[np.float32]:
     stage = made.stage
-    return stage.ground.seen(stage.width, stage.height, (0, 0), stage.seed).astype(np.float32)
+    return stage.ground.render(stage.width, stage.height, (0, 0), stage.seed).astype(np.float32)
 
 
 def empty(made: GeneratedClip) -> GeneratedClip:
     away = still(made.stage.frames, (-50, -50))
-    return replace(made.stage, things=tuple(replace(thing, path=away) for thing in made.stage.things)).render()
+    return replace(made.stage, objects=tuple(replace(thing, path=away) for thing in made.stage.objects)).render()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_an_object_that_rests_for_most_of_the_clip_is_not_in_the_background(seed: int) -> None:
-    made = scenes.slow_mover(seed=seed)
+    made = scenes.slow_object(seed=seed)
     images = temporal_median(made.clip.frames), fixed_background(made.clip.frames).images
     in_median, remaining = (int((difference(image, ground(made)) > VISIBLE).sum()) for image in images)
     assert in_median > 80
@@ -45,7 +45,7 @@ def test_an_object_that_rests_for_most_of_the_clip_is_not_in_the_background(seed
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_passing_objects_do_not_change_the_background(seed: int) -> None:
-    made = scenes.three_things(seed=seed)
+    made = scenes.three_objects(seed=seed)
     found, expected = (fixed_background(clip.clip.frames).images for clip in (made, empty(made)))
     assert difference(found, expected).max() < 0.02
     assert difference(found, ground(made)).max() < 0.02
@@ -53,12 +53,12 @@ def test_passing_objects_do_not_change_the_background(seed: int) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.04])
 def test_noise_is_no_change(noise: float) -> None:
-    frames = empty(scenes.three_things(frames=30, noise=noise)).clip.frames
+    frames = empty(scenes.three_objects(frames=30, noise=noise)).clip.frames
     assert fixed_background(frames).changed(frames).mean() < 1e-3
 
 
 def test_pixels_of_an_object_change_and_those_around_it_do_not() -> None:
-    made = scenes.three_things(frames=30)
+    made = scenes.three_objects(frames=30)
     changed = fixed_background(made.clip.frames).changed(made.clip.frames)
     rows, columns = np.mgrid[: made.stage.height, : made.stage.width] + 0.5
     pixels = np.stack([columns, rows], axis=-1)[None, None]

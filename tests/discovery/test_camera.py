@@ -15,7 +15,7 @@ BOX = (slice(10, 18), slice(20, 30))  # rows, columns
 
 def panned(ground: Ground, step: tuple[float, float], size: tuple[int, int] = (WIDTH, HEIGHT)) -> FloatImages:
     """What a camera sees that moves over the ground by (x, y) px per frame."""
-    views = [ground.seen(*size, (step[0] * frame, step[1] * frame), 0) for frame in range(FRAMES)]
+    views = [ground.render(*size, (step[0] * frame, step[1] * frame), 0) for frame in range(FRAMES)]
     return np.stack(views).astype(np.float32)
 
 

@@ -30,14 +30,14 @@ def error_px(obj: MovingObject, path: NDArray[np.float64]) -> float:
 
 def empty(frames: int, seed: int = 0, ground: Ground | None = None, noise: float = 0.0) -> NDArray[np.uint8]:
     """Frames of a ground on which nothing moves."""
-    pixels = 255 * (ground or Ground()).seen(64, 48, (0, 0), seed)
+    pixels = 255 * (ground or Ground()).render(64, 48, (0, 0), seed)
     grain = 255 * noise * np.random.default_rng(seed).normal(size=(frames, *pixels.shape))
     return np.clip((pixels + grain).round(), 0, 255).astype(np.uint8)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_three_objects_are_found_at_their_positions(seed: int) -> None:
-    made = scenes.three_things(seed=seed)
+    made = scenes.three_objects(seed=seed)
     inspection = inspect(made.clip)
     assert len(inspection.objects) == 3
     assert not inspection.stationary
@@ -68,13 +68,13 @@ def test_what_never_moves_is_no_object() -> None:
 
 
 def test_objects_beyond_the_wanted_number_are_left_out_with_a_warning() -> None:
-    plan = make_plan(inspect(scenes.three_things(frames=30).clip), TrackOptions(objects=2))
+    plan = make_plan(inspect(scenes.three_objects(frames=30).clip), TrackOptions(objects=2))
     assert plan.network.objects == plan.followed == 2
     assert "3 objects move and 2 are followed (--objects): the others are left out" in plan.warnings
 
 
 def test_heatmaps_beyond_the_number_of_objects_are_spare() -> None:
-    plan = make_plan(inspect(scenes.three_things(frames=30).clip), TrackOptions(objects=5))
+    plan = make_plan(inspect(scenes.three_objects(frames=30).clip), TrackOptions(objects=5))
     assert (plan.network.objects, plan.followed) == (5, 3)
     with pytest.raises(InputError, match="number of objects is 0"):
         TrackOptions(objects=0)
@@ -144,7 +144,7 @@ def test_inspecting_adds_little_to_the_memory_of_the_frames() -> None:
     """The frames stay uint8: a float copy would be four times as large."""
     import tracemalloc  # noqa: PLC0415
 
-    clip = scenes.three_things(frames=60, width=320, height=240).clip
+    clip = scenes.three_objects(frames=60, width=320, height=240).clip
     tracemalloc.start()
     try:
         inspection = inspect(clip)

@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from withinpx.data.clip import Clip
-from withinpx.data.scenes import three_things, twins
+from withinpx.data.scenes import three_objects, twins
 from withinpx.data.selection import Selection
 from withinpx.discovery.contact_sheet import cut_out, save_contact_sheet
 from withinpx.discovery.inspection import Inspection, inspect
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.discovery.report import assumptions, colour_name, displacement_text, hex_colour, seen_intervals
 
-TRIO = three_things(frames=24, width=96, height=72).clip
+TRIO = three_objects(frames=24, width=96, height=72).clip
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def test_an_object_is_scaled_in_every_frame() -> None:
 
 @pytest.fixture(scope="module")
 def full() -> Inspection:
-    return inspect(scenes.three_things(frames=16).clip)
+    return inspect(scenes.three_objects(frames=16).clip)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_a_shuffled_clip_shows_the_same_objects_wherever_they_are_apart() -> Non
 
 
 def test_a_clip_in_order_is_followed() -> None:
-    frames = scenes.three_things().clip.frames
+    frames = scenes.three_objects().clip.frames
     assert not is_unordered(find_tracklets(frames, fixed_background(frames)))
 
 

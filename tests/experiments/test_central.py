@@ -10,7 +10,7 @@ from withinpx.experiments import central
 from withinpx.experiments.central import CentralExperiment
 from withinpx.experiments.sweep import run_experiment
 from withinpx.experiments.synthetic import SquaresRun
-from withinpx.jobs.job import Job, JobWatcher
+from withinpx.jobs.job import Job, JobCallback
 from withinpx.jobs.local import LocalEngine
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import WARM
@@ -18,7 +18,7 @@ from withinpx.training.recipe import WARM
 RESULTS = Path(__file__).parents[2] / "results" / "central"
 
 
-class Finished(JobWatcher):
+class Finished(JobCallback):
     def __init__(self) -> None:
         self.names: list[str] = []
 

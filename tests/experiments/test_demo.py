@@ -1,5 +1,6 @@
 """The demo's summary, of made-up tracks: the truth, and the truth with errors."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from withinpx.data.scenes import demo_clip_path, demo_scene
 from withinpx.errors import InputError
 from withinpx.experiments.demo import run_demo, summary
 from withinpx.experiments.truth import compare, read_truth
-from withinpx.tracking.track import Tracked
+from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import Tracks
 
 FRAMES = 60
@@ -31,10 +32,11 @@ def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: boo
         positions=np.nan_to_num(positions),
         z=np.nan_to_num(positions) + np.array([1.0, 0.0]),
         sizes=np.full(positions.shape, 12.0),
-        bound_px=np.full(flat, bound),
+        bounds=np.full(flat, bound),
+        theorem_px=np.full(flat, bound),
         residual_px=np.zeros(flat),
         present=np.asarray(np.isfinite(positions).all(axis=-1)),
-        certified=np.asarray(certified & np.isfinite(positions).all(axis=-1)),
+        reasons=np.where(certified & np.isfinite(positions).all(axis=-1), "", "absent"),
         width=160,
         height=120,
     )
@@ -42,7 +44,7 @@ def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: boo
 
 def summary_of(tracks: Tracks) -> str:
     no_detector: Any = None  # the summary is about the tracks alone
-    return summary(Tracked(no_detector, tracks, Path()))
+    return summary(Result(no_detector, in_memory=tracks))
 
 
 def test_the_shipped_truth_is_the_scene_s(truth: NDArray[np.float64]) -> None:
@@ -74,9 +76,9 @@ def test_certified_positions_outside_their_bound_are_counted(truth: NDArray[np.f
     assert (result.found, result.outside) == (3, 5)
     assert result.largest == pytest.approx(7)
     assert result.median == 0
-    refused = tracks_at(wrong)
-    refused.certified[4:9, 1] = False
-    assert compare(refused, truth).outside == 0
+    reasons = tracks_at(wrong).reasons.copy()
+    reasons[4:9, 1] = "border"
+    assert compare(replace(tracks_at(wrong), reasons=reasons), truth).outside == 0
     assert compare(tracks_at(wrong, bound=8.5), truth).outside == 0
 
 
@@ -92,9 +94,8 @@ def test_a_track_far_from_every_object_finds_none(truth: NDArray[np.float64]) ->
 def test_the_summary_has_the_objects_found_the_bound_and_the_errors(truth: NDArray[np.float64]) -> None:
     share = np.isfinite(truth).all(axis=-1).mean()
     assert summary_of(tracks_at(truth + np.array([0.3, 0.4]), bound=5.25)) == (
-        f"Found 3 of 3 objects; {share:.0%} of their positions are certified. The largest bound on the error of z is "
-        "5.2 px. Compared with the truth, the largest error of z is 1.3 px; that of the calibrated position 0.50 px, "
-        "its median 0.50 px."
+        f"Found 3 of 3 objects; {share:.0%} of their positions are certified, each proved to within 5.2 px or less. "
+        "Compared with the truth, their error is 0.50 px (median) and 0.50 px (largest)."
     )
 
 
@@ -106,7 +107,7 @@ def test_no_bound_is_printed_where_nothing_is_certified(truth: NDArray[np.float6
 def test_a_folder_that_is_not_a_demo_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="exists and is not a demo"):
-        run_demo(tmp_path, print)
+        run_demo(tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 

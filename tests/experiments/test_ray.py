@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from tests.experiments.fake_runs import always_dies, dies_at_first, refused, rows, rows_after
-from tests.tracked_clip import HEIGHT, WIDTH, TrackedClip
-from withinpx.data.selection import Selection
+from tests.tracked_clip import TrackedClip
 from withinpx.errors import InputError
 from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.jobs import ray_cluster
 from withinpx.jobs.job import Job, JobCallback
 from withinpx.jobs.ray_cluster import RayEngine
-from withinpx.tracking.collection import Request, detect_collection
+from withinpx.tracking.collection import detect_collection
+from withinpx.tracking.options import DetectOptions
 from withinpx.tracking.tracks import read_tracks
 
 pytest.importorskip("ray", reason="the Ray engine needs the extra `scale`")
@@ -184,11 +184,11 @@ def test_detection_on_a_cluster_equals_detection_on_this_machine(
 ) -> None:
     clips = [tmp_path / name for name in ("first", "second")]
     for clip in clips:
-        clip.symlink_to(tracked.pictures)
-    request = Request(tracked.folder, Selection(every=4), overlay=False, device="cpu")
-    found = detect_collection(request, clips, tmp_path / "out", RayEngine(cluster.address))
+        clip.symlink_to(tracked.images)
+    options = DetectOptions(every=4, overlay=False, device="cpu")
+    found = detect_collection(tracked.folder, clips, tmp_path / "out", options, engine=RayEngine(cluster.address))
     assert sorted(row["clip"] for row in found) == [str(clip) for clip in clips]
-    before = read_tracks(tracked.folder / "tracks.csv", WIDTH, HEIGHT).positions[::4]
+    before = read_tracks(tracked.folder / "tracks.csv").positions[::4]
     for name in ("first", "second"):
-        after = read_tracks(tmp_path / "out" / name / "tracks.csv", WIDTH, HEIGHT).positions
+        after = read_tracks(tmp_path / "out" / name / "tracks.csv").positions
         np.testing.assert_allclose(after, before, atol=2e-4)

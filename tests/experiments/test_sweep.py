@@ -1,13 +1,11 @@
 """Sweeps: one row per run on disk, none repeated, none lost, and an error message where something is wrong."""
 
-import io
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.experiments.fake_runs import refused, rows
 from withinpx.errors import InputError
@@ -16,9 +14,8 @@ from withinpx.experiments.sweep import run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.files import locked_folder
 from withinpx.jobs import ray_cluster
-from withinpx.jobs.job import Job, Row
+from withinpx.jobs.job import Job, JobCallback, Row
 from withinpx.jobs.local import LocalEngine
-from withinpx.jobs.progress import JobBar, JobLines, Tally
 
 KEY = ("name", "seed")
 JOBS = [Job(name, rows, (name, (0, 1)), runs=2) for name in ("b", "a", "c")]
@@ -135,36 +132,12 @@ def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_the_time_left_is_estimated_from_finished_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter((0.0, 100.0, 130.0, 1000.0))
-    monkeypatch.setattr("withinpx.jobs.progress.time.monotonic", lambda: next(clock))
-    tally = Tally(JOBS)
-    assert tally.left == "-:--:--"
-    tally.finished(JOBS[0])  # two of six runs in 100 s
-    assert tally.left == "0:02:50"  # 30 s later, of 200 s
-    assert tally.left == "0:00:00"
-
-
-def test_lines_and_bar_show_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    with JobLines(lambda: "5 accepted") as lines:
-        lines.begin(JOBS)
-        lines.finished(JOBS[0])
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err == "withinpx: b: 1/3 jobs, 2/6 runs, 5 accepted, 0:00:00 left\n"
-    shown = io.StringIO()
-    with JobBar(lambda: "5 accepted", console=Console(file=shown, width=120, force_terminal=True)) as bar:
-        bar.begin(JOBS)
-        bar.finished(JOBS[0])
-    assert all(words in shown.getvalue() for words in ("1/3 jobs", "2/6 runs", "5 accepted", "0:00:00"))
-
-
 def test_a_watcher_is_called_when_the_rows_are_on_disk(tmp_path: Path) -> None:
     table = table_in(tmp_path)
     counted: list[int] = []
 
-    class Counting(JobLines):
-        def finished(self, job: Job) -> None:
+    class Counting(JobCallback):
+        def on_job(self, job: Job) -> None:
             counted.append(len(names_in(tmp_path)))
 
     run_sweep(JOBS, table, LocalEngine(), Counting())

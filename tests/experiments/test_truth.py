@@ -74,7 +74,7 @@ def test_a_track_that_is_right_in_one_frame_only_is_not_matched(tracks: Tracks) 
     positions, present = tracks.positions.copy(), tracks.present.copy()
     positions[0, 1], positions[1:, 0] = positions[0, 0], positions[1:, 0] + 4
     present[1:, 1] = False
-    changed = replace(tracks, positions=positions, present=present, certified=tracks.certified & present)
+    changed = replace(tracks, positions=positions, present=present, reasons=np.where(present, tracks.reasons, "absent"))
     assert match([obj], changed) == {0: 0}
 
 

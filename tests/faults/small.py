@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tracked_clip import write_pictures
+from tests.tracked_clip import write_images
 from withinpx.cli import main
 from withinpx.data.scenes import BLUE, RED
 from withinpx.data.stage import Camera, SceneObject, Stage
@@ -61,7 +61,7 @@ def small_clip(folder: Path) -> Path:
         SceneObject("disc", RED, 7, np.stack([across, np.full(FRAMES, 8.3)], axis=1)),
         SceneObject("square", BLUE, 6, np.stack([WIDTH - across, np.full(FRAMES, 21.6)], axis=1)),
     )
-    return write_pictures(folder, Stage(objects, WIDTH, HEIGHT, camera=Camera(0.005)).render().clip)
+    return write_images(folder, Stage(objects, WIDTH, HEIGHT, camera=Camera(0.005)).render().clip)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from withinpx.experiments.fig4 import Setting
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train, train_together
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
-from withinpx.tracking.detector import load_clip_detector
+from withinpx.tracking.detector import Detector
 from withinpx.training.checkpoint import CHECKPOINT
 from withinpx.training.engine import DenseEngine, SparseEngine
 from withinpx.training.fit import FitSettings
@@ -215,7 +215,7 @@ def test_track_tries_another_seed_and_stops_after_three(
     with Poison("weight", nan, 3, SparseEngine).given():
         main(["track", str(clip), "--out", str(tmp_path / "out"), "--no-overlay", *TRACK_COMMAND.split()])
     assert "seed 0: Training broke in epoch 2" in capsys.readouterr().err
-    assert is_finite(load_clip_detector(tmp_path / "out")[0].model)
+    assert is_finite(Detector.load(tmp_path / "out").model)
     with Poison("loss", nan, 1, SparseEngine, always=True).given() as poison:
         message = refused_command(capsys, "track", clip, "--out", tmp_path / "other", *TRACK_COMMAND.split())[-1]
     assert poison.calls == 3, "one step of each seed"

@@ -29,7 +29,7 @@ from withinpx.training import fit
 ROW = "command line"
 LIMIT_S = 60  # for one command line: more is a hang
 MEMORY_LIMIT = 16 * 2**30  # bytes of address space, so that an impossible size fails without exhausting the machine
-EXIT_STATUSES = (0, 1, 2, None)
+EXIT_STATUSES = (0, 1, 2, 3, None)
 
 
 class WorkStartsError(InputError):
@@ -64,7 +64,7 @@ def limited_memory() -> Iterator[None]:
 def paths(tmp_path: Path, tracked: TrackedClip, monkeypatch: pytest.MonkeyPatch) -> Paths:
     """A working folder with valid and invalid files."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(tracked.pictures, tmp_path / "clip")
+    shutil.copytree(tracked.images, tmp_path / "clip")
     shutil.copytree(tracked.folder, tmp_path / "detector")
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.png").write_text("no image")

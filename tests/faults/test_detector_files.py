@@ -18,36 +18,36 @@ import pytest
 import torch
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
-from withinpx.certificate.shift import Shift
 
 from tests.certificate.test_shift import a_detector, places
 from tests.faults.small import is_one_line, refused_command
 from tests.faults.torture import Torture
 from tests.faults.worker import Worker
+from withinpx.certificate.calibration import Shift
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.errors import InputError
 from withinpx.studio.app import DEMO
-from withinpx.tracking.detector import BACKDROP, CERTIFICATE, Detector, load_clip_detector, save_clip_detector
+from withinpx.tracking.detector import BACKGROUND, CERTIFICATE, Detector
 from withinpx.training.detector_folder import DESCRIPTION, SEAL, WEIGHTS, sealed
 
 ROW = "detector files"
-FILES = (DESCRIPTION, CERTIFICATE, WEIGHTS, BACKDROP)
-HASHES = {WEIGHTS: "weights_sha256", BACKDROP: "background_sha256", CERTIFICATE: "certificate_sha256"}
+FILES = (DESCRIPTION, CERTIFICATE, WEIGHTS, BACKGROUND)
+HASHES = {WEIGHTS: "weights_sha256", BACKGROUND: "background_sha256", CERTIFICATE: "certificate_sha256"}
 Random = np.random.Generator
 Tensors = dict[str, np.ndarray[Any, Any]]
 
 
 def save(folder: Path, seed: int) -> Path:
     folder.mkdir()
-    shift = (Shift(places(9, seed), places(9, seed + 1), 3.0), Shift.everywhere(np.array([1 / 3, seed - 2.0])))
+    shift = (Shift(places(9, seed), places(9, seed + 1), 3.0), Shift.constant(np.array([1 / 3, seed - 2.0])))
     torch.manual_seed(seed)
     made = a_detector(shift, Selection(crop=(1, 2, 28, 24), scale=0.5))
     for value in made.model.parameters():
         torch.nn.init.normal_(value)
     background = BackgroundModel(made.background.images + np.float32(seed / 99), made.background.threshold)
     certificate = replace(made.certificate, source=f"clip {seed}")
-    save_clip_detector(folder, replace(made, background=background, certificate=certificate), "a clip")
+    replace(made, background=background, certificate=certificate).save(folder)
     return folder
 
 
@@ -95,7 +95,7 @@ class Spy:
 
 @pytest.fixture(scope="module")
 def spy(good: Path) -> Spy:
-    load_clip_detector(good)  # imports what it needs
+    Detector.load(good)  # imports what it needs
     return Spy()
 
 
@@ -103,8 +103,12 @@ def parts(detector: Detector) -> tuple[dict[str, Any], tuple[object, ...]]:
     """Everything in a detector: arrays by name, and the rest."""
     arrays: dict[str, Any] = dict(detector.model.state_dict())
     arrays |= {"images": detector.background.images, "threshold": detector.background.threshold}
-    for index, shift in enumerate(detector.shift):
-        arrays |= {f"places{index}": shift.places, f"steps{index}": shift.steps, f"reach{index}": shift.reach}
+    for index, shift in enumerate(detector.shifts):
+        arrays |= {
+            f"positions{index}": shift.positions,
+            f"shifts{index}": shift.shifts,
+            f"bandwidth{index}": shift.bandwidth,
+        }
     rest = (detector.model.config, detector.selection, detector.recording, detector.certificate, detector.moving_camera)
     return arrays, rest
 
@@ -119,7 +123,7 @@ def loaded(spy: Spy, folder: Path) -> Detector | None:
     """The detector, or None if it is refused. No code is run, and no file outside its folder is opened."""
     with spy.active():
         try:
-            detector, _ = load_clip_detector(folder)
+            detector = Detector.load(folder)
         except InputError as error:
             assert is_one_line(str(error))
             detector = None
@@ -186,7 +190,7 @@ MUTATIONS = (cut, flip, flip, overwrite, insert, delete, retype, respace)
 
 
 def test_a_mutated_file_is_refused_or_the_same_detector(good: Path, copy: Path, spy: Spy, torture: Torture) -> None:
-    before, _ = load_clip_detector(good)
+    before = Detector.load(good)
     contents = {name: (good / name).read_bytes() for name in FILES}
     count, refused, unchanged = torture.of(400, 10_000), 0, 0
     for seed in range(count):
@@ -229,10 +233,10 @@ def reseal(folder: Path, **changes: Any) -> None:
 def test_a_resealed_detector_loads(good: Path, copy: Path, spy: Spy) -> None:
     reseal(copy)
     after = loaded(spy, copy)
-    assert after is not None and is_same(load_clip_detector(good)[0], after)
+    assert after is not None and is_same(Detector.load(good), after)
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, BACKDROP])
+@pytest.mark.parametrize("name", [WEIGHTS, BACKGROUND])
 def test_tensors_of_wrong_shape_or_type_are_refused(
     good: Path, copy: Path, spy: Spy, name: str, torture: Torture
 ) -> None:
@@ -252,7 +256,7 @@ def test_tensors_of_wrong_shape_or_type_are_refused(
             contiguous = {key: np.ascontiguousarray(array) for key, array in changed.items()}
             (copy / name).write_bytes(save_arrays(contiguous))
             reseal(copy)
-            extra_in_background = name == BACKDROP and "another" in changed
+            extra_in_background = name == BACKGROUND and "another" in changed
             assert (loaded(spy, copy) is None) != extra_in_background
             torture.count(ROW, wrong_sizes=1)
 
@@ -265,18 +269,18 @@ def test_a_network_of_wrong_sizes_is_refused_before_it_takes_memory(
     good: Path, copy: Path, worker: Worker, torture: Torture
 ) -> None:
     network = description(copy)["network"]
-    assert worker.refusal_and_growth_mb(load_clip_detector, good)[0] == ""
+    assert worker.refusal_and_growth_mb(Detector.load, good)[0] == ""
     for field in ("height", "width", "objects", "colours", "channels", "encoder_rf", "decoder_rf"):
         for value in SIZES:
             reseal(copy, network={**network, field: value})
-            message, grown_mb = worker.refusal_and_growth_mb(load_clip_detector, copy)
+            message, grown_mb = worker.refusal_and_growth_mb(Detector.load, copy)
             assert is_one_line(message)
             assert grown_mb < 100
             torture.count(ROW, wrong_sizes=1)
 
 
 @pytest.mark.parametrize(
-    "key", ["selection", "recording", "shift", "moving_camera", "network", "kind", *HASHES.values()]
+    "key", ["selection", "recording", "shifts", "moving_camera", "unordered", "network", "kind", *HASHES.values()]
 )
 def test_a_description_with_a_missing_or_wrong_entry_is_refused(copy: Path, spy: Spy, key: str) -> None:
     about = description(copy)
@@ -289,7 +293,7 @@ def test_a_description_with_a_missing_or_wrong_entry_is_refused(copy: Path, spy:
     check_refused(spy, copy)
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, BACKDROP])
+@pytest.mark.parametrize("name", [WEIGHTS, BACKGROUND])
 @pytest.mark.parametrize("length", [0, 1, 2**20, 2**31 - 1, 2**31, 2**32, 2**62, 2**63, 2**64 - 1])
 def test_a_huge_header_is_refused(copy: Path, spy: Spy, name: str, length: int, torture: Torture) -> None:
     content = (copy / name).read_bytes()
@@ -298,7 +302,7 @@ def test_a_huge_header_is_refused(copy: Path, spy: Spy, name: str, length: int, 
     torture.count(ROW, huge_headers=2)
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, BACKDROP])
+@pytest.mark.parametrize("name", [WEIGHTS, BACKGROUND])
 def test_a_header_beyond_the_file_is_refused(copy: Path, spy: Spy, name: str, torture: Torture) -> None:
     for shape in ([2**40], [2**63, 2**63], [0, 2**62]):
         header = json.dumps({"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, 2**42]}}).encode()
@@ -340,9 +344,9 @@ def test_a_description_cannot_point_outside_its_folder(
     good: Path, copy: Path, spy: Spy, prefix: str, torture: Torture
 ) -> None:
     shutil.copytree(good, copy.parent / "other")
-    before = load_clip_detector(good)[0]
+    before = Detector.load(good)
     keys = ("weights", "backdrop", "certificate", "model", "path", "file", "data", "source")
-    for key in (*keys, WEIGHTS, BACKDROP, CERTIFICATE):
+    for key in (*keys, WEIGHTS, BACKGROUND, CERTIFICATE):
         shutil.copyfile(good / DESCRIPTION, copy / DESCRIPTION)
         reseal(copy, **{key: f"{prefix}{WEIGHTS}"})
         after = loaded(spy, copy)  # checks that no other file is opened
@@ -407,11 +411,11 @@ def test_a_description_without_its_own_hash_is_refused(copy: Path) -> None:
     del about[SEAL]
     (copy / DESCRIPTION).write_text(json.dumps(about))
     with pytest.raises(InputError, match="earlier version"):
-        load_clip_detector(copy)
+        Detector.load(copy)
 
 
 def test_the_demo_detector_is_intact() -> None:
-    detector, _ = load_clip_detector(DEMO / "out")
+    detector = Detector.load(DEMO / "out")
     assert len(detector.certificate.objects) == 3
 
 

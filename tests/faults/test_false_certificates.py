@@ -15,8 +15,9 @@ from tests.faults.torture import Torture
 from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
 from withinpx.tracking import attempt
-from withinpx.tracking.attempt import Attempt, Job
-from withinpx.tracking.plan import Wishes, make_plan
+from withinpx.tracking.attempt import Attempt, Setup
+from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.plan import make_plan
 from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import CLIP
 
@@ -51,21 +52,19 @@ def judge(seed: int) -> Verdict:
         named = clip.kind == "light drift" and str(error).startswith("Everything moves")
         wrong = () if named or clip.good else (f"refused: {error}",)  # a good clip counts as not certified
         return Verdict(seed, clip.kind, clip.good, wrong=wrong)
-    plan = make_plan(inspection, Wishes(channels=CHANNELS), 1.0)
-    size = (clip.made.clip.width, clip.made.clip.height)
-    job = Job(inspection, plan, clip.made.clip.selection, size, clip.made.clip.source)
-    return verdict(seed, clip, best_attempt(job, seed))
+    setup = Setup(inspection, make_plan(inspection, TrackOptions(channels=CHANNELS)))
+    return verdict(seed, clip, best_attempt(setup, seed))
 
 
-def best_attempt(job: Job, seed: int) -> Attempt:
+def best_attempt(setup: Setup, seed: int) -> Attempt:
     """As in `track`: another seed while something is refused."""
     small = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
     with patch.multiple(attempt, STEPS=STEPS, CLIP=small):
-        best = attempt.attempt(job, seed, FitSettings())
+        best = attempt.attempt(setup, seed, FitSettings())
         for again in range(1, SEEDS):
-            if best.detector.certificate.certified or job.inspection.alike:
+            if best.detector.certificate.certified or setup.inspection.alike:
                 break
-            other = attempt.attempt(job, seed + 1000 * again, FitSettings())
+            other = attempt.attempt(setup, seed + 1000 * again, FitSettings())
             best = max(best, other, key=lambda tried: tried.merit)
     return best
 
@@ -84,8 +83,9 @@ def verdict(seed: int, clip: Planted, best: Attempt) -> Verdict:
             continue
         distance = np.abs(tracks.positions[:, index, None] - made.truth).max(axis=-1)
         obj = int(np.median(distance[present], axis=0).argmin())
-        error = np.maximum(distance[:, obj], np.abs(tracks.z[:, index] - made.truth[:, obj]).max(axis=-1))
-        is_outside = (error > tracks.bound_px[:, index] + ROUNDING) | (made.visible[:, obj] == 0)
+        of_z = np.abs(tracks.z[:, index] - made.truth[:, obj]).max(axis=-1)
+        is_outside = (distance[:, obj] > tracks.bounds[:, index] + ROUNDING) | (made.visible[:, obj] == 0)
+        is_outside |= of_z > tracks.theorem_px[:, index] + ROUNDING
         positions += int(certified.sum())
         outside += int((certified & is_outside).sum())
         if checked.certified:

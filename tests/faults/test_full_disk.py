@@ -133,7 +133,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "boxes.json").write_text(json.dumps(boxes))
     with one_thread(), quick(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(clevr_render, "render_datasets", partial(RENDER, make_renderer=SilhouetteRenderer))
-        track(clip, folder / "detector", TRACK, FitSettings())
+        track(clip, TRACK, out=folder / "detector", settings=FitSettings(), progress=False)
         yield folder
 
 

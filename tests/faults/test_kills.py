@@ -26,7 +26,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clip = small_clip(folder / CLIP)
     (folder / "again").symlink_to(clip)
     with one_thread(), quick():
-        track(clip, folder / DETECTOR, TRACK, FitSettings())
+        track(clip, TRACK, out=folder / DETECTOR, settings=FitSettings(), progress=False)
     finish(Path.exists, folder)  # the fork server is now loaded
     return folder
 

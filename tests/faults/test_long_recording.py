@@ -9,17 +9,19 @@ from typing import Any
 import av
 import numpy as np
 import pytest
-from withinpx.certificate.shift import Shift
 
 from tests.faults.processes import finish
 from tests.faults.torture import Torture
+from withinpx.certificate.calibration import Shift
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
+from withinpx.data.recording import open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
-from withinpx.tracking.detect import OVERLAY, TRACKS, Chunk, detect
+from withinpx.tracking.detect import OVERLAY, Chunk, detect
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.tracks import TRACKS
 
 ROW = "long recording"
 WIDTH, HEIGHT, SIDE = 32, 24, 5
@@ -45,7 +47,7 @@ def a_detector() -> Detector:
     )
     objects = (ObjectCertificate(0, (SIDE, SIDE), 4.0, (0, 0), Limits(1.0), ()),)
     certificate = Certificate("made up", 10, 2, 7, 7, 0.8, 1.6, 1.0, objects)
-    shift = (Shift.everywhere(np.zeros(2)),)
+    shift = (Shift.constant(np.zeros(2)),)
     return Detector(new_network(network, 0).eval(), background, Selection(), (WIDTH, HEIGHT), shift, certificate)
 
 
@@ -76,7 +78,7 @@ def detect_and_measure(folder: Path, overlay: bool) -> None:
     def measure(chunk: Chunk) -> None:
         measured.append(memory_mb("VmRSS"))
 
-    detect(detector, folder / "long.mp4", folder / "out", overlay=overlay, each_chunk=measure)
+    detect(detector, open_recording(folder / "long.mp4"), folder / "out", overlay=overlay, on_chunk=measure)
     (folder / "memory.json").write_text(json.dumps([*measured, memory_mb("VmHWM")]))
 
 

@@ -31,16 +31,14 @@ from withinpx.experiments.synthetic import train
 from withinpx.jobs.job import Job, JobCallback
 from withinpx.jobs.local import LocalEngine
 from withinpx.model.background import BackgroundMode
-from withinpx.model.foreground import foreground_only
 from withinpx.tracking import attempt
 from withinpx.tracking.track import track
 from withinpx.training import convergence
 from withinpx.training.callback import Callback
-from withinpx.training.clip_engine import TOLERANCE, WholeEngine
-from withinpx.training.engine import Engine
+from withinpx.training.clip_engine import TOLERANCE
+from withinpx.training.engine import DenseEngine, Engine
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import read_log
-from withinpx.training.scene import Scene
 
 ROW = "resume"
 
@@ -126,10 +124,9 @@ def test_the_latest_positions_are_kept(tmp_path: Path, torture: Torture) -> None
     torture.count(ROW, identical=1)
 
 
-def whole_engine(model, images, changed, backgrounds, present):  # type: ignore[no-untyped-def]
+def dense_engine(model, images, changed, backgrounds, present):  # type: ignore[no-untyped-def]
     """The engine that a GPU uses for small images."""
-    scene = Scene.of_foreground(images, changed, backgrounds, model)
-    return WholeEngine(model, scene, foreground_only(images, changed), TOLERANCE, present)
+    return DenseEngine.of_foreground(model, images, changed, backgrounds, tolerance=TOLERANCE, present=present)
 
 
 def timeless_contents(folder: Path) -> dict[str, object]:
@@ -139,14 +136,14 @@ def timeless_contents(folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("background", ["layered", "perspective", "nearby"])
-@pytest.mark.parametrize("engine", ["sparse", "whole"])
+@pytest.mark.parametrize("engine", ["sparse", "dense"])
 def test_a_track_stopped_twice_equals_the_uninterrupted_one(
     tmp_path: Path, torture: Torture, monkeypatch: pytest.MonkeyPatch, background: str, engine: str
 ) -> None:
     """The detector, the certificate, the tables and the images, byte for byte."""
     torture.skip_in_short((background, engine) != ("layered", "sparse"))
-    if engine == "whole":
-        monkeypatch.setattr(attempt, "clip_engine", whole_engine)
+    if engine == "dense":
+        monkeypatch.setattr(attempt, "clip_engine", dense_engine)
     options: Any = replace(TRACK, background=background)  # type: ignore[arg-type]
     clip = small_clip(tmp_path / "clip")
     settings = FitSettings()
@@ -171,11 +168,10 @@ def test_an_experiment_on_a_clip_resumes_with_the_same_command(
     torture.skip_in_short()
     monkeypatch.setattr(videos, "OPTIONS", TRACK)
     clip, out = small_clip(tmp_path / "clip"), tmp_path / "out"
-    messages: list[str] = []
 
     def reproduce(*callbacks: Callback) -> dict[str, Any]:
         return videos.reproduce_video(
-            clip, None, out, origin=0, settings=FitSettings(callbacks=callbacks), say=messages.append
+            clip, None, out, origin=0, settings=FitSettings(callbacks=callbacks), progress=False
         )
 
     with pytest.raises(CrashError):

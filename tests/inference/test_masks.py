@@ -16,7 +16,7 @@ FINE = 8  # samples per pixel and axis
 @pytest.fixture(scope="module")
 def ground() -> Tensor:
     """A textured image (c, h, w)."""
-    return torch.from_numpy(Ground().seen(WIDTH, HEIGHT, (0, 0), 0)).float().permute(2, 0, 1)
+    return torch.from_numpy(Ground().render(WIDTH, HEIGHT, (0, 0), 0)).float().permute(2, 0, 1)
 
 
 def disc(x: float, y: float) -> Tensor:

@@ -35,7 +35,7 @@ class FakeScene:
     @property
     def objects(self) -> int:
         """How many things there are."""
-        return len(self.generated.stage.things)
+        return len(self.generated.stage.objects)
 
     def jpeg(self, number: int, crop: tuple[int, int, int, int] | None) -> bytes:
         """One frame, or a part of it."""
@@ -51,9 +51,9 @@ class FakeScene:
         far = [-999.0, -999.0]
         things = tuple(
             replace(thing, path=np.array([far if place is None else place]))
-            for thing, place in zip(stage.things, positions, strict=True)
+            for thing, place in zip(stage.objects, positions, strict=True)
         )
-        return np.asarray(replace(stage, things=things, camera=Camera(0.0)).render().clip.frames[0])
+        return np.asarray(replace(stage, objects=things, camera=Camera(0.0)).render().clip.frames[0])
 
     def preview(self, number: int) -> bytes:
         """Frame, reconstruction and heatmaps side by side."""
@@ -142,7 +142,7 @@ class FakeScene:
                     "value": 1.62,
                     "message": "in one frame of ten, what lies elsewhere moves z by 1.62 px or more",
                 }
-        size = self.generated.stage.things[each].size
+        size = self.generated.stage.objects[each].size
         return {
             "object": each,
             "size": [size - 0.4, size + 1.1],
@@ -165,7 +165,7 @@ class FakeScene:
                 for place in places
                 if left <= place["box"][0] + 6 <= left + width and top <= place["box"][1] + 6 <= top + height
             ]
-            size = self.generated.stage.things[thing].size
+            size = self.generated.stage.objects[thing].size
             if inside:
                 movers.append(
                     {
@@ -197,8 +197,8 @@ class FakeScene:
 def make_scene(seed: int = 3) -> FakeScene:
     """The clip of every fake run; its triangle leaves the view."""
     generated = leaving(FRAMES, WIDTH, HEIGHT, seed)
-    larger = tuple(replace(thing, size=2 * thing.size) for thing in generated.stage.things)
-    return FakeScene(replace(generated.stage, things=larger).render())
+    larger = tuple(replace(thing, size=2 * thing.size) for thing in generated.stage.objects)
+    return FakeScene(replace(generated.stage, objects=larger).render())
 
 
 def _columns(values: NDArray[np.float64]) -> list[Column]:

@@ -30,9 +30,9 @@ Json = dict[str, Any]
 def scene() -> GeneratedClip:
     """Three things; the triangle leaves the view at the end, so some frames must be refused."""
     stage = small_stage()
-    away = stage.things[2].path.copy()
+    away = stage.objects[2].path.copy()
     away[:, 0] = np.linspace(12, WIDTH + 6, FRAMES)
-    return replace(stage, things=(*stage.things[:2], replace(stage.things[2], path=away))).render()
+    return replace(stage, objects=(*stage.objects[:2], replace(stage.objects[2], path=away))).render()
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments.truth import compare
 from withinpx.tracking.attempt import Attempt, Setup
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.masks import masks_of
+from withinpx.tracking.masks import object_mask
 from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks, read_tracks
 from withinpx.training.fit import FitSettings
@@ -108,11 +108,9 @@ def test_other_tools_get_every_position(tracked: TrackedClip) -> None:
 
 def test_a_mask_lies_where_its_object_is(tracked: TrackedClip) -> None:
     tracks = tracks_in(tracked.folder)
-    mask_of = masks_of(tracked.detector, tracks)
     for row in (0, 11, 23):
         for each in range(3):
-            mask = mask_of(row, each)
-            assert mask is not None
+            mask = object_mask(tracked.detector, tracks, row, each)
             rows, columns = np.nonzero(mask)
             middle = (columns.min() + columns.max() + 1) / 2, (rows.min() + rows.max() + 1) / 2
             assert np.abs(np.array(middle) - tracks.positions[row, each]).max() < 1.5

@@ -17,7 +17,7 @@ from withinpx.training.recipe import Recipe
 from withinpx.training.scene import Scene
 
 FRAMES, HEIGHT, WIDTH = 6, 40, 48
-MADE = scenes.three_things(frames=FRAMES, width=WIDTH, height=HEIGHT)
+MADE = scenes.three_objects(frames=FRAMES, width=WIDTH, height=HEIGHT)
 CHOSEN = torch.tensor([4, 0, 3, 1])
 
 

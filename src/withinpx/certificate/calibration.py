@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from withinpx.inference.masks import middle_and_box, soft_mask
+from withinpx.inference.masks import box_centre_and_size, soft_mask
 from withinpx.inference.observation import Observations
 from withinpx.inference.rendering import object_difference
 from withinpx.model.autoencoder import Autoencoder
@@ -37,7 +37,7 @@ def rendered_centres(
     for index in range(z.shape[1]):
         own = torch.full((len(z),), index, device=z.device)
         difference = object_difference(model, z, own, present=present, nearby=nearby)
-        centres.append(middle_and_box(soft_mask(difference.abs().amax(dim=1)))[0])
+        centres.append(box_centre_and_size(soft_mask(difference.abs().amax(dim=1)))[0])
     return torch.stack(centres, dim=1)
 
 

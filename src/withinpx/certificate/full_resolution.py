@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from withinpx.discovery.background import ByteImages, Pictures, to_float
-from withinpx.inference.masks import middle_and_box, soft_mask, strength_of_body
+from withinpx.discovery.background import ByteImages, FloatImages, to_float
+from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
 from withinpx.inference.observation import Observations
 
 MARGIN = 0.25  # of the rendered size, and
@@ -19,7 +19,9 @@ MARGIN_PX = 2.0  # of the network's input: how much further the object may reach
 GAP = 0.04  # of its size: parts of an object are no further apart than this
 
 
-def object_centres(seen: Observations, frames: ByteImages, backgrounds: Pictures, zoom: float) -> NDArray[np.float64]:
+def object_centres(
+    seen: Observations, frames: ByteImages, backgrounds: FloatImages, zoom: float
+) -> NDArray[np.float64]:
     """The centre of each object without its shadow (f, n, 2), px of the network's input; NaN where it is not isolated.
 
     ``zoom`` is the number of px of ``frames`` (f, h, w, c) per px of the network's input.
@@ -33,13 +35,13 @@ def object_centres(seen: Observations, frames: ByteImages, backgrounds: Pictures
         image, background = (
             _planes(images[frame if len(images) > 1 else 0, top:bottom, left:right]) for images in (frames, backgrounds)
         )
-        mask = soft_mask(strength_of_body(image, background))
+        mask = soft_mask(object_strength(image, background))
         mask = _largest_part(mask, GAP * float(seen.size[frame, index]) * zoom)
-        centres[frame, index] = ((middle_and_box(mask)[0] + torch.tensor([left, top])) / zoom).numpy()
+        centres[frame, index] = ((box_centre_and_size(mask)[0] + torch.tensor([left, top])) / zoom).numpy()
     return centres
 
 
-def _planes(image: ByteImages | Pictures) -> Tensor:
+def _planes(image: ByteImages | FloatImages) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
 
 

@@ -17,10 +17,11 @@ from withinpx.cli.data import DataCommand
 from withinpx.cli.demo import DemoCommand
 from withinpx.cli.detect import DetectCommand
 from withinpx.cli.edit import EditCommand
+from withinpx.cli.evaluate import EvaluateCommand
 from withinpx.cli.export import ExportCommand
+from withinpx.cli.fit import FitCommand
 from withinpx.cli.inspect import InspectCommand
 from withinpx.cli.reproduce import ReproduceCommand
-from withinpx.cli.squares import EvaluateCommand, FitCommand
 from withinpx.cli.studio import StudioCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
 from withinpx.cli.track import TrackCommand

@@ -27,10 +27,10 @@ from withinpx.training.fit import FitSettings
 
 FIRST_CASE = "three_things"
 CASES: dict[str, Callable[..., GeneratedClip]] = {
-    FIRST_CASE: scenes.three_things,
+    FIRST_CASE: scenes.three_objects,
     "leaving": scenes.leaving,
     "occluding": scenes.occluding,
-    "slow_mover": scenes.slow_mover,
+    "slow_mover": scenes.slow_object,
     "perspective": scenes.perspective,
     "drifting_light": scenes.drifting_light,
     "twins": scenes.twins,

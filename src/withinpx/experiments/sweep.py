@@ -15,7 +15,7 @@ from withinpx import __version__
 from withinpx.errors import InputError
 from withinpx.experiments.table import Columns, RunTable
 from withinpx.files import locked_folder, read_json, write_json
-from withinpx.jobs.job import Engine, Job, JobWatcher, watched
+from withinpx.jobs.job import Engine, Job, JobCallback, run_jobs
 
 TABLE, ABOUT = "runs.csv", "about.json"
 MAX_COUNT = 10_000  # seeds, epochs
@@ -75,28 +75,28 @@ class Experiment(ABC):
 
 
 def run_experiment(
-    folder: Path, experiment: Experiment, engine: Engine, command: str, *watchers: JobWatcher
+    folder: Path, experiment: Experiment, engine: Engine, command: str, *watchers: JobCallback
 ) -> RunTable:
     """Train what the table in ``folder`` lacks; ``command`` is recorded in ``about.json``."""
-    from withinpx.jobs.progress import job_progress  # noqa: PLC0415  (a machine that only trains has no rich)
+    from withinpx.jobs.progress import JobProgress  # noqa: PLC0415  (a machine that only trains has no rich)
 
     with locked_folder(folder):
         table = experiment.open_table(folder)
         record = SweepRecord(folder, experiment.config, command, engine)
         experiment.copy_shared(table)
-        with job_progress(lambda: experiment.progress(table)) as bar:
+        with JobProgress(lambda: experiment.progress(table)) as bar:
             run_sweep(experiment.jobs(table), table, engine, record, bar, *watchers)
         experiment.copy_shared(table)
     return table
 
 
-def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *watchers: JobWatcher) -> None:
+def run_sweep(jobs: Sequence[Job], table: RunTable, engine: Engine, *watchers: JobCallback) -> None:
     """Run every job, and write its rows as soon as it has finished. Only this process writes the table."""
-    for _, rows in watched(jobs, engine, *watchers):
+    for _, rows in run_jobs(jobs, engine, *watchers):
         table.add_all(rows)
 
 
-class SweepRecord(JobWatcher):
+class SweepRecord(JobCallback):
     """Updates ``about.json`` after every job."""
 
     def __init__(self, folder: Path, config: dict[str, Any], command: str, engine: Engine) -> None:
@@ -111,7 +111,7 @@ class SweepRecord(JobWatcher):
         write_json(self._path, self._about)
         self._started, self._runs = time.monotonic(), 0
 
-    def finished(self, job: Job) -> None:
+    def on_job(self, job: Job) -> None:
         self._runs += job.runs
         sweep = {
             "command": self._command,

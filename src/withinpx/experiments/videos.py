@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from withinpx.data.recording import open_recording
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.files import write_json
-from withinpx.tracking.edit import draw_superimposed, edited_frames, empty_picture, superimpose
+from withinpx.tracking.edit import edited_frames, empty_frame, superimpose, write_superimposed
 from withinpx.tracking.options import TrackOptions
 from withinpx.tracking.progress import Report
 from withinpx.tracking.result import Result
@@ -55,14 +55,14 @@ def errors(done: Result, truth: NDArray[np.float64]) -> dict[str, Any]:
 def draw_motions(path: Path, done: Result, clip: Path) -> Path:
     """Frames superimposed: the training data, and two motions that never happened."""
     detector = done.detector
-    background = empty_picture(detector)
+    background = empty_frame(detector)
     frames = open_recording(clip).sample(detector.selection, FRAMES).frames
     noise = float(np.median(detector.background.threshold))
     rows = [("training data", superimpose(frames, background, noise))]
     for number, trajectories in enumerate(new_trajectories(done), start=1):
         rendered = np.stack(list(edited_frames(detector, trajectories, FRAMES)))
         rows.append((f"generated {number}", superimpose(rendered, background)))
-    return draw_superimposed(path, rows)
+    return write_superimposed(path, rows)
 
 
 def new_trajectories(done: Result) -> list[dict[int, NDArray[np.float64]]]:

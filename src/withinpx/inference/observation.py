@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from withinpx.inference.masks import middle_and_box, soft_mask, strength_of_body
+from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
 from withinpx.inference.registration import register
 from withinpx.inference.rendering import compose, windows_around
 from withinpx.model.autoencoder import Autoencoder
@@ -161,7 +161,7 @@ class _Rendered:
 
     def __init__(self, model: Autoencoder, frames: Frames, z: Tensor, present: Tensor) -> None:
         self.maps = sparse_decoder_maps(model, z, present)
-        windows = windows_around(z.flatten(end_dim=1), model).in_pictures(_frame_of_each_object(z))
+        windows = windows_around(z.flatten(end_dim=1), model).in_images(_frame_of_each_object(z))
         background, size = frames.background(windows), self.maps.size
         without, complete = (
             masked(compose(model, maps, background), windows, size)
@@ -170,8 +170,8 @@ class _Rendered:
         shown = masked(frames.cleaned(windows), windows, size)
         match = register(complete - without, shown - without)
         corner = torch.stack([windows.left, windows.top], dim=-1).to(z.dtype)
-        middle, box = middle_and_box(soft_mask((complete - without).abs().amax(dim=1)))
-        body, _ = middle_and_box(soft_mask(strength_of_body(complete, without)))
+        middle, box = box_centre_and_size(soft_mask((complete - without).abs().amax(dim=1)))
+        body, _ = box_centre_and_size(soft_mask(object_strength(complete, without)))
 
         def per_object(values: Tensor) -> Tensor:
             return values.view(*present.shape, *values.shape[1:])
@@ -203,7 +203,7 @@ class _Rendered:
                 shown = present[frame].clone()
                 shown[rows, index] = with_own
                 again = sparse_decoder_maps(model, z[frame], shown)
-                target[pairs] = maps_in(again, windows.only(pairs).in_pictures(rows))
+                target[pairs] = maps_in(again, windows.only(pairs).in_images(rows))
         without[~own] = maps[~own]
         return without, complete
 
@@ -243,7 +243,7 @@ def _unexplained(frames: Frames, changes: list[Windows], maps: Field, model: Aut
         changed = (image - background).abs().amax(dim=1)
         left = (image - compose(model, maps_in(maps, windows), background)).abs().amax(dim=1)
         missing = (frames.changed_in(windows)[:, 0] & (left > 0.5 * changed)).cpu().numpy()
-        for frame, mask in zip(windows.picture.tolist(), missing, strict=True):
+        for frame, mask in zip(windows.image.tolist(), missing, strict=True):
             labels, count = ndimage.label(ndimage.binary_opening(np.pad(mask, 1))) if mask.any() else (mask, 0)
             if count:
                 areas[frame] = max(areas[frame], float(np.bincount(labels.ravel())[1:].max()))

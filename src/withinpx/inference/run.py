@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from withinpx.discovery.background import BackgroundModel, ByteImages, Pictures
+from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.inference.observation import Frames, Observations, observe
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field
@@ -15,7 +15,7 @@ BATCH_PIXELS = 2_500_000  # of the frames in one batch
 
 
 def frames_on(
-    device: torch.device, images: ByteImages, background: BackgroundModel, backgrounds: Pictures | None = None
+    device: torch.device, images: ByteImages, background: BackgroundModel, backgrounds: FloatImages | None = None
 ) -> Frames:
     """Frames (f, h, w, c) as tensors; ``backgrounds`` replaces the model's own images, one for all or one per frame."""
     backgrounds = background.images if backgrounds is None else backgrounds
@@ -23,7 +23,7 @@ def frames_on(
     return Frames(_planes(images, device), _planes(backgrounds, device), changed)
 
 
-def _planes(images: ByteImages | Pictures, device: torch.device) -> torch.Tensor:
+def _planes(images: ByteImages | FloatImages, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(images)).to(device).permute(0, 3, 1, 2)
 
 
@@ -31,7 +31,7 @@ def run(
     model: Autoencoder,
     images: ByteImages,
     background: BackgroundModel,
-    backgrounds: Pictures | None = None,
+    backgrounds: FloatImages | None = None,
     *,
     encoder_rf: int,
     unused: tuple[int, ...] = (),

@@ -11,7 +11,7 @@ import numpy as np
 
 from withinpx.data.recording import Recording, prefetch
 from withinpx.data.selection import Frame
-from withinpx.discovery.background import ByteImages, Pictures, to_float
+from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.discovery.camera import camera_path, nearby_background
 from withinpx.errors import InputError
 from withinpx.inference.run import Encoder
@@ -92,9 +92,11 @@ def detect(
 
 
 def _overlay(detector: Detector, folder: Path) -> "OverlayWriter":  # type: ignore[name-defined]
+    from withinpx.tracking.colours import object_colours  # noqa: PLC0415
     from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (PyAV is needed for videos only)
 
-    return OverlayWriter(folder / OVERLAY, len(detector.certificate.objects), detector.selection)
+    objects = len(detector.certificate.objects)
+    return OverlayWriter(folder / OVERLAY, objects, detector.selection, object_colours(detector))
 
 
 def chunks(
@@ -119,7 +121,7 @@ def chunks(
 
 def _with_backgrounds(
     detector: Detector, frames: Iterator[Frame]
-) -> Iterator[tuple[list[Frame], ByteImages, Pictures | None]]:
+) -> Iterator[tuple[list[Frame], ByteImages, FloatImages | None]]:
     """Chunks of frames, their images, and a moving camera's backgrounds, estimated from the frames around."""
     if not detector.moving_camera:
         while part := list(islice(frames, CHUNK)):

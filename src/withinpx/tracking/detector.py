@@ -20,7 +20,7 @@ from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.certificate.certificate import Certificate, refusal_reasons
 from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
-from withinpx.discovery.background import BackgroundModel, ByteImages, Pictures
+from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
 from withinpx.inference.observation import Observations
@@ -86,7 +86,7 @@ class Detector:
         return Tracks.joined(parts)
 
     def observe(
-        self, images: ByteImages, backgrounds: Pictures | None = None, encoder: Encoder | None = None
+        self, images: ByteImages, backgrounds: FloatImages | None = None, encoder: Encoder | None = None
     ) -> Observations:
         """Run the network over frames (f, h, w, c) of its own size."""
         rf, unused = self.certificate.encoder_rf, self.certificate.unused

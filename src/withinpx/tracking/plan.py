@@ -58,7 +58,7 @@ def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
         background=_mode(inspection, options, objects),
     )
     bound = theorem(network.encoder_rf + GATE_PX, network.decoder_rf, sizes, CompactSupport(support)).bound / scale
-    why = f"{chosen.made_so}: a bound of about {bound:.1f} px on z, measured again after training."
+    why = f"{chosen.rationale}: a bound of about {bound:.1f} px on z, measured again after training."
     return Plan(network, min(objects, found), bound, why, tuple(_warnings(inspection, objects)))
 
 

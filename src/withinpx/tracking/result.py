@@ -65,6 +65,13 @@ class Result:
         return read_tracks(self.folder / TRACKS)
 
     @cached_property
+    def colours(self) -> list[str]:
+        """The colour of each object's marks, #RRGGBB, near its own."""
+        from withinpx.tracking.colours import object_colours  # noqa: PLC0415  (OpenCV)
+
+        return object_colours(self.detector)
+
+    @cached_property
     def thumbnails(self) -> list[NDArray[np.uint8]]:
         """Each object as the decoder renders it, (height, width, colours)."""
         tracks, detector = self.tracks, self.detector
@@ -82,7 +89,7 @@ class Result:
 
         image, selection = self.background or (to_uint8(self.detector.background.images[0]), self.detector.selection)
         title = f"{self.certificate.source}: {self.certificate.verdict}"
-        return plot_summary(image, self.tracks, self.thumbnails, title, selection=selection)
+        return plot_summary(image, self.tracks, self.thumbnails, title, selection=selection, colours=self.colours)
 
     def save(self, folder: str | PathLike[str], *, overlay: bool = True) -> Path:
         """Write the detector, the certificate, the tracks, the summary and the overlay into a new folder."""
@@ -104,13 +111,15 @@ class Result:
 
         write_atomically(folder / TEXT, f"{self.certificate}\n".encode())
         save_figure(self.plot(), folder / SUMMARY)
-        write_page(folder / PAGE, self.certificate, self.tracks, self.thumbnails, folder / SUMMARY)
+        write_page(
+            folder / PAGE, self.certificate, self.tracks, self.thumbnails, folder / SUMMARY, colours=self.colours
+        )
 
     def _write_overlay(self, folder: Path) -> None:
         from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415
 
         recording, selection = self.recording, self.detector.selection
-        with OverlayWriter(folder / OVERLAY, self.tracks.objects, selection) as video:
+        with OverlayWriter(folder / OVERLAY, self.tracks.objects, selection, self.colours) as video:
             frames: Any = recording.stream(selection) if recording is not None else ()
             for row, frame in enumerate(frames):
                 video.add(frame.pixels, self.tracks, row)

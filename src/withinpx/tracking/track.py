@@ -168,7 +168,9 @@ class _Run:
     def _detect(self, setup: Setup, best: Attempt) -> Result:
         """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
         detector, clip, sharp = best.detector, setup.inspection.clip, setup.original
-        background = sharp and (to_uint8(sharp.background.images[0]), sharp.clip.selection)
+        background = None
+        if sharp is not None:
+            background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
         parts: list[Tracks] = []
 
         def receive(chunk: Chunk) -> None:
