@@ -1,7 +1,7 @@
 """What a shadow looks like: the background, darker but in the same hue.
 
 A grey object can be a darker grey than its background: then only a limit on the darkness of shadows tells the two
-apart. The shadow of a coloured object is told by its hue, down to the darkness where the object touches the ground.
+apart. The shadow of a coloured object is known by its hue, down to the darkness where the object touches the ground.
 """
 
 import torch
