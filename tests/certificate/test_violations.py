@@ -180,8 +180,8 @@ def test_an_object_out_of_the_view_is_absent_and_no_position_is_claimed(
         tracks = tracks_of(detector, seen)
         assert not tracks.certified[:, each].any()
         table = tracks.to_dataframe().query("object == @each")
-        assert table[["x", "y", "z_x", "z_y", "width", "height", "bound_px", "theorem_px"]].isna().all(None)
-        assert not table[["present", "certified"]].any(None)
+        assert table[["x", "y", "z_x", "z_y", "width", "height", "bound_px", "theorem_px"]].isna().all(axis=None)
+        assert not table[["present", "certified"]].any(axis=None)
         assert set(table["reason"]) == {"absent"}
 
 
