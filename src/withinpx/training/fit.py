@@ -71,7 +71,8 @@ def fit(
 
     ``background`` is the scene without objects; by default the median image.
 
-    >>> from withinpx import NetworkConfig, Squares
+    >>> from withinpx.data.squares import Squares
+    >>> from withinpx.model import NetworkConfig
     >>> images = torch.from_numpy(Squares(object_size=3, padding=4, image_size=16).train().images)
     >>> model = Autoencoder(NetworkConfig(16, 16, encoder_rf=3, decoder_rf=5, sigma=0.8, channels=4))
     >>> fit(model, images, Recipe("example", epochs=2, batch_size=16, learning_rate=1e-3)).training

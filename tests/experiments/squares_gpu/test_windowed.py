@@ -38,6 +38,12 @@ def engines(case: str) -> tuple[SparseEngine, GpuEngine]:
     return SparseEngine(model, scene), gpu
 
 
+@pytest.fixture(autouse=True)
+def no_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default a GPU rounds the factors of a convolution to TensorFloat-32, differently in each kernel."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_loss_positions_gradients_and_statistics_are_equal(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windowed, "STORED", torch.float32)
