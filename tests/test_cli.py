@@ -170,10 +170,10 @@ def test_a_part_of_a_video_is_told_in_the_video_s_own_pixels(
     truth = write_video(tmp_path / "clip.mkv")
     found: Any = answer(capsys, f"inspect {tmp_path / 'clip.mkv'} --crop 2 4 80 70 --scale 0.5 --every 2 --json")
     assert (found["frames"], found["width"], found["height"], found["scale"]) == (15, 40, 35, 0.5)
-    (mover,) = found["movers"]
-    assert mover["size_px"] == pytest.approx([10, 12], abs=2)
-    assert mover["travel_px"] == pytest.approx(np.ptp(truth[::2], axis=0).max(), abs=2)
-    assert mover["first_seen_at"] == pytest.approx(truth[0], abs=1.5)
+    (obj,) = found["objects"]
+    assert obj["size_px"] == pytest.approx([10, 12], abs=2)
+    assert obj["travel_px"] == pytest.approx(np.ptp(truth[::2], axis=0).max(), abs=2)
+    assert obj["first_seen_at"] == pytest.approx(truth[0], abs=1.5)
 
 
 @pytest.mark.parametrize("verb", ["track", "inspect"])
@@ -186,7 +186,7 @@ def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
     pictures.mkdir()
     assert "holds no images" in refusal(capsys, command)
     Image.new("L", (20, 20)).save(pictures / "a.png")
-    assert "is a single picture" in refusal(capsys, command)
+    assert "is a single image" in refusal(capsys, command)
     Image.new("L", (20, 20)).save(pictures / "b.png")
     assert "Nothing moves" in refusal(capsys, command)
     Image.new("L", (20, 21)).save(pictures / "b.png")

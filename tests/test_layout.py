@@ -10,7 +10,7 @@ import withinpx
 
 ROOT = Path(withinpx.__file__).parent
 LEVELS = {
-    **dict.fromkeys(("errors", "files", "palette", "shadow"), 0),
+    **dict.fromkeys(("errors", "files", "figures", "palette", "shadow"), 0),
     "theory": 1,
     "model": 2,
     **dict.fromkeys(("data", "jobs"), 3),
@@ -22,7 +22,7 @@ LEVELS = {
     **dict.fromkeys(("experiments", "baselines", "studio"), 9),
     "cli": 10,
 }
-SAME_LEVEL = {("files", "errors"), ("data", "jobs")}
+SAME_LEVEL = {("files", "errors"), ("figures", "files"), ("data", "jobs")}
 BARE = ("theory", "model", "training", "inference", "certificate")
 ABSENT = {"cv2", "av", "pandas", "tyro", "rich"}
 

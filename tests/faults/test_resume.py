@@ -66,9 +66,9 @@ IN_SHORT = [
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread; every run converges at its second test for convergence."""
-    monkeypatch.setattr(convergence, "RIGHT", 0.0)
-    monkeypatch.setattr(convergence, "STEADY_PX", 100.0)
-    monkeypatch.setattr(convergence, "STEPS", 3)
+    monkeypatch.setattr(convergence, "CONVERGED_ACCURACY", 0.0)
+    monkeypatch.setattr(convergence, "CONVERGED_PX", 100.0)
+    monkeypatch.setattr(convergence, "CHECK_STEPS", 3)
     with one_thread(), quick():
         yield
 

@@ -68,7 +68,7 @@ def test_recordings_are_named_below_the_folder_they_share(tmp_path: Path) -> Non
 def test_a_collection_needs_a_detector_and_clips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
         (["a.mp4", "b.mp4"], "There is no detector folder"),
-        ([], "There is nothing to look at"),
+        ([], "There is no clip"),
         (["a.mp4", "--address", "host:6379"], "give --engine ray as well"),
     ):
         with pytest.raises(SystemExit) as stop:

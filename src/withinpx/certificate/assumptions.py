@@ -116,10 +116,7 @@ def _displacement(seen: Observations, index: int, bound: float, limits: Limits, 
     good = frame_reasons(seen, index, limits) == ""
     centres = seen.centre[good if good.any() else seen.present[:, index], index]
     span = float(np.ptp(centres, axis=0).max()) if len(centres) else 0.0
-    message = (
-        f"reconstructed at positions up to {span / scale:.1f} px apart (more than the bound of {bound / scale:.1f} px "
-        f"is needed)"
-    )
+    message = f"reconstructed at positions up to {span / scale:.1f} px apart (more than {bound / scale:.1f} px needed)"
     return Check("displacement", span / scale, bound / scale, "px", span > bound, message)
 
 

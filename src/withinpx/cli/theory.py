@@ -1,4 +1,4 @@
-"""The theorem and its inversion: bound, design."""
+"""withinpx bound and withinpx design: the theorem and its inversion."""
 
 from dataclasses import asdict, dataclass
 
@@ -9,7 +9,7 @@ from withinpx.theory import design as design_network
 
 @dataclass(frozen=True)
 class BoundCommand:
-    """Theorem 4.1: within how many pixels are the positions of this network right?"""
+    """Theorem 4.1: the largest error of z that a network can have."""
 
     encoder_rf: int
     """Receptive field of the encoder, px (odd, 1 to 31)."""
@@ -20,14 +20,13 @@ class BoundCommand:
     sigma: float = 0.8
     """Width of the rendered Gaussian, px."""
     n_sigma: float = 2.0
-    """Read the bound at this many standard deviations of the Gaussian."""
+    """Evaluate the bound at this many standard deviations of the Gaussian."""
     support: float | None = None
     """The Gaussian is exactly zero beyond this radius, px; the bound is then deterministic, whatever sigma."""
     json: Json = False
     """Print JSON."""
 
     def run(self) -> None:
-        """Print the bound."""
         rendering = Gaussian(self.sigma, self.n_sigma) if self.support is None else CompactSupport(self.support)
         found = error_bound(self.encoder_rf, self.decoder_rf, size_range(self.object_size), rendering)
         n_sigma = self.n_sigma if self.support is None else None
@@ -40,36 +39,26 @@ class BoundCommand:
 
 @dataclass(frozen=True)
 class DesignCommand:
-    """The network for objects of a given size and, if you like, a target error."""
+    """The network for objects of a given size and, optionally, a target error."""
 
     object_size: tuple[float, ...]
     """Size of the objects, px; two numbers are a range."""
     target: float | None = None
-    """The largest error you accept, px."""
+    """The largest error that is acceptable, px."""
     sigma: float | None = None
     """Width of the rendered Gaussian, px; chosen if not given."""
     json: Json = False
     """Print JSON."""
 
     def run(self) -> None:
-        """Print the network."""
         network = design_network(size_range(self.object_size), self.target, self.sigma)
         if self.json:
-            return print_json(
-                {
-                    "encoder_rf": network.encoder_rf,
-                    "decoder_rf": network.decoder_rf,
-                    "sigma": network.sigma,
-                    "support": network.support,
-                    "encoder_filters": network.encoder_filters,
-                    "decoder_filters": network.decoder_filters,
-                    "bound": network.bound.bound,
-                    "bound_per_size": {f"{size:g}": bound for size, bound in network.bound_per_size.items()},
-                    "why": network.why,
-                }
-            )
+            names = ("encoder_rf", "decoder_rf", "sigma", "support", "encoder_filters", "decoder_filters", "why")
+            per_size = {f"{size:g}": bound for size, bound in network.bound_per_size.items()}
+            numbers = {"bound": network.bound.bound, "bound_per_size": per_size}
+            return print_json({name: getattr(network, name) for name in names} | numbers)
         print(network.why)
         print(f"  encoder {network.encoder_rf} px, filters {' '.join(map(str, network.encoder_filters))}")
         print(f"  decoder {network.decoder_rf} px, filters {' '.join(map(str, network.decoder_filters))}")
         for size, bound in network.bound_per_size.items():
-            print(f"  an object of {size:g} px is to_device within {bound:g} px")
+            print(f"  an object of {size:g} px is located within {bound:g} px")

@@ -11,7 +11,7 @@ import numpy as np
 
 from withinpx.data.recording import Recording, prefetch
 from withinpx.data.selection import Frame
-from withinpx.discovery.background import ByteImages, FloatImages, to_float
+from withinpx.discovery.background import ByteImages, FloatImages
 from withinpx.discovery.camera import camera_path, nearby_background
 from withinpx.errors import InputError
 from withinpx.inference.run import Encoder
@@ -137,8 +137,7 @@ def _with_backgrounds(
         while waiting and (ended or len(waiting) >= CHUNK + CONTEXT):
             part = waiting[:CHUNK]
             around = _stack([*before, *waiting[: CHUNK + CONTEXT]])
-            images = to_float(around)
-            backgrounds = nearby_background(images, camera_path(images)).images
+            backgrounds = nearby_background(around, camera_path(around)).images
             here = slice(len(before), len(before) + len(part))
             yield part, around[here], backgrounds[here]
             before = [*before, *part][-CONTEXT:]

@@ -106,8 +106,8 @@ class Result:
 
     def write_report(self, folder: Path) -> None:
         """The certificate as text and as a page, and the summary figure."""
+        from withinpx.figures import save_figure  # noqa: PLC0415
         from withinpx.tracking.page import write_page  # noqa: PLC0415
-        from withinpx.tracking.summary import save_figure  # noqa: PLC0415
 
         write_atomically(folder / TEXT, f"{self.certificate}\n".encode())
         save_figure(self.plot(), folder / SUMMARY)

@@ -130,7 +130,8 @@ class _Run:
 
     def _begin(self, resume: bool) -> None:
         if self.out is not None:
-            begin_run(self.out, {"data": self.recording.source, **asdict(self.options)}, resume)
+            config = {"data": self.recording.source, **asdict(self.options)}
+            begin_run(self.out, config, resume, may_change=("budget",))
 
     def _track(self, resume: bool) -> Result:
         started = time.monotonic()
