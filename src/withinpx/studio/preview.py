@@ -1,4 +1,4 @@
-"""A look into a network while it learns: the frame, what it draws, its heatmaps, and where it thinks things are."""
+"""A preview of a network in training: frame, reconstruction and heatmaps side by side, and the current positions."""
 
 from io import BytesIO
 from math import ceil
@@ -15,63 +15,58 @@ from withinpx.model.sparse import sparse_softargmax
 from withinpx.palette import colour_of
 from withinpx.training.engine import SparseEngine
 
-GAP = 6  # px between two pictures
-SIDE = 240  # px; smaller pictures are enlarged to at least this
+GAP = 6  # px between two panels
+MIN_SIDE = 240  # px; smaller panels are enlarged
 COLUMNS = 5
 ARM = 7  # px of a cross
+Positions = list[list[float] | None]
 
 
 @torch.no_grad()
-def draw_preview(engine: SparseEngine, number: int) -> tuple[bytes, list[list[float] | None]]:
-    """A PNG of one of the pictures that are learned from, and the positions in it; nothing learns by being looked at.
-
-    The pictures stand side by side: frame, reconstruction, one heatmap per object.
-    """
+def render_preview(engine: SparseEngine, number: int) -> tuple[bytes, Positions]:
+    """A PNG for one of the training images, and the positions in it. The model is left as it was."""
     model, chosen = engine.model, torch.tensor([number], device=engine.latest_z.device)
     training = model.training
     model.eval()
     heatmaps = engine.scene.only(chosen).heatmaps(model)
-    positions, _ = sparse_softargmax(heatmaps, model.config.temperature)
-    present = torch.ones_like(positions[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
+    z, _ = sparse_softargmax(heatmaps, model.config.temperature)
+    present = torch.ones_like(z[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
     backgrounds = engine.scene.backgrounds
-    behind = backgrounds if len(backgrounds) == 1 else backgrounds[chosen]
-    drawn = reconstruct(model, positions, present, behind)[0]
-    maps = dense_maps(heatmaps)[0].unsqueeze(1)
-    lowest, highest = (edge(maps, dim=(-2, -1), keepdim=True) for edge in (torch.amin, torch.amax))
-    maps = (maps - lowest) / (highest - lowest).clamp(min=1e-6)
+    reconstruction = reconstruct(model, z, present, backgrounds if len(backgrounds) == 1 else backgrounds[chosen])[0]
     model.train(training)
-    panels = [_pixels(picture) for picture in (engine.scene.images[number], drawn, *maps)]
-    places = [place if there else None for place, there in zip(positions[0].tolist(), present[0].tolist(), strict=True)]
-    return _side_by_side(panels, places), places
+    maps = dense_maps(heatmaps)[0].unsqueeze(1)
+    low, high = (edge(maps, dim=(-2, -1), keepdim=True) for edge in (torch.amin, torch.amax))
+    maps = (maps - low) / (high - low).clamp(min=1e-6)
+    panels = [_to_uint8(image) for image in (engine.scene.images[number], reconstruction, *maps)]
+    positions = [
+        position if there else None for position, there in zip(z[0].tolist(), present[0].tolist(), strict=True)
+    ]
+    return _side_by_side(panels, positions), positions
 
 
-def _pixels(picture: Tensor) -> NDArray[np.uint8]:
+def _to_uint8(image: Tensor) -> NDArray[np.uint8]:
     """(c, h, w) from 0 to 1 as (h, w, 3)."""
-    levels = (picture.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).cpu().numpy()
+    levels = (image.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).cpu().numpy()
     return np.broadcast_to(levels, (*levels.shape[:2], 3))
 
 
-def _side_by_side(panels: list[NDArray[np.uint8]], places: list[list[float] | None]) -> bytes:
+def _side_by_side(panels: list[NDArray[np.uint8]], positions: Positions) -> bytes:
     height, width = panels[0].shape[:2]
-    factor = max(1, ceil(SIDE / max(height, width)))
-    across, down = factor * width + GAP, factor * height + GAP
+    zoom = max(1, ceil(MIN_SIDE / max(height, width)))
+    across, down = zoom * width + GAP, zoom * height + GAP
     columns, rows = min(COLUMNS, len(panels)), ceil(len(panels) / COLUMNS)
     sheet = Image.new("RGBA", (columns * across - GAP, rows * down - GAP))
-    pen = ImageDraw.Draw(sheet)
-    for each, panel in enumerate(panels):
-        left, top = each % COLUMNS * across, each // COLUMNS * down
-        sheet.paste(
-            Image.fromarray(panel).resize((factor * width, factor * height), Image.Resampling.NEAREST), (left, top)
-        )
-        for number, place in enumerate(places):
-            if place is not None and each in (0, 1, number + 2):  # a heatmap shows its own object alone
-                _cross(pen, left + factor * place[0], top + factor * place[1], colour_of(number))
+    draw = ImageDraw.Draw(sheet)
+    for index, panel in enumerate(panels):
+        left, top = index % COLUMNS * across, index // COLUMNS * down
+        enlarged = Image.fromarray(panel).resize((zoom * width, zoom * height), Image.Resampling.NEAREST)
+        sheet.paste(enlarged, (left, top))
+        for number, position in enumerate(positions):
+            if position is not None and index in (0, 1, number + 2):  # a heatmap shows only its own object
+                x, y = left + zoom * position[0], top + zoom * position[1]
+                for line_width, colour in ((4, "#000000"), (2, colour_of(number))):
+                    draw.line((x - ARM, y, x + ARM, y), fill=colour, width=line_width)
+                    draw.line((x, y - ARM, x, y + ARM), fill=colour, width=line_width)
     content = BytesIO()
     sheet.save(content, "PNG", compress_level=1)
     return content.getvalue()
-
-
-def _cross(pen: ImageDraw.ImageDraw, x: float, y: float, colour: str) -> None:
-    for width, fill in ((4, "#000000"), (2, colour)):
-        pen.line((x - ARM, y, x + ARM, y), fill=fill, width=width)
-        pen.line((x, y - ARM, x, y + ARM), fill=fill, width=width)

@@ -1,4 +1,4 @@
-"""A training's own process: alone in its run's folder, and no longer there than its server."""
+"""Processes beside the server: at a lower priority, one per run folder, and ended when the server is gone."""
 
 import os
 import time
@@ -14,45 +14,51 @@ from withinpx.errors import InputError
 from withinpx.files import locked_folder
 from withinpx.studio.runs import Run
 
-PATIENCE_S = 20.0  # that an earlier process of the same run has to end
-ENDED = 3  # exit status of a process whose server is gone
-NICE = 10  # how far a training steps back behind the server and the browser
+WAIT_FOR_LOCK_S = 20.0  # for an earlier process of the same run
+ORPHANED = 3  # exit status of a process whose server is gone
+TRAINING_NICENESS = 10
 
 
 class Flag(Protocol):
-    """What tells a process to stop."""
+    """An event, of threads or of processes."""
 
-    def is_set(self) -> bool:
-        """Shall it?"""
+    def is_set(self) -> bool: ...
 
 
 Work = Callable[[Path, Run, Flag], None]
 
 
-def begin(work: Work, folder: Path, run: Run, stop: Flag) -> None:
-    """Do the work."""
-    be_second(NICE)
+def run_work(work: Work, folder: Path, run: Run, stop: Flag) -> None:
+    """The target of a training's process."""
+    follow_server(TRAINING_NICENESS)
     with ExitStack() as stack:
-        _wait_for(stack, folder)
+        deadline = time.monotonic() + WAIT_FOR_LOCK_S
+        while True:  # the process of a server that was killed takes a moment to end
+            try:
+                stack.enter_context(locked_folder(folder))
+                break
+            except InputError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
         work(folder, run, stop)
 
 
-def be_second(nice: int) -> None:
-    """This process comes after the server: it yields to it, and ends when it is gone, for nobody would hear of it."""
+def follow_server(niceness: int) -> None:
+    """Yield CPU time to the server, and end with it."""
     if hasattr(os, "nice"):  # not on Windows
-        os.nice(nice)
+        os.nice(niceness)
     parent = parent_process()
     if parent is not None:
-        Thread(target=_end_after, args=[parent], daemon=True).start()
+        Thread(target=_exit_after, args=[parent], daemon=True).start()
 
 
 def train(folder: Path, run: Run, stop: Flag) -> None:
-    """The work, imported where it is done: a server that starts need not wait for torch.
+    """Train a run, with one core left to the server and the browser.
 
-    A core is left to the page and its browser, and threads that wait do not keep theirs busy: on two cores, small
-    pictures are learned from several times faster when somebody else is at work as well.
+    Threads that wait must not spin: on two cores, spinning makes training several times slower beside other work.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
     import torch  # noqa: PLC0415
 
     from withinpx.studio.worker import work  # noqa: PLC0415
@@ -61,18 +67,6 @@ def train(folder: Path, run: Run, stop: Flag) -> None:
     work(folder, run, stop)
 
 
-def _wait_for(stack: ExitStack, folder: Path) -> None:
-    """Until no other process works on the run: one whose server was killed takes a moment to notice."""
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return stack.enter_context(locked_folder(folder))
-        except InputError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.2)
-
-
-def _end_after(parent: BaseProcess) -> None:
+def _exit_after(parent: BaseProcess) -> None:
     parent.join()
-    os._exit(ENDED)
+    os._exit(ORPHANED)
