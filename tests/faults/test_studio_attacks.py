@@ -200,7 +200,7 @@ class Target:
         head, _, content = answer.partition(b"\r\n\r\n")
         return Answer(int(head.split(b" ", 2)[1]), head, content)
 
-    def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> Answer:
+    def request(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> Answer:
         """With the token."""
         return self.send(method, path, f"{self.host}{self.key}Content-Type: {kind}\r\n", body)
 
@@ -231,7 +231,7 @@ def target(folders: Path) -> Iterator[Target]:
         with listening(app) as port:
             attacked = Target(port, routes)
             yield attacked
-            state = attacked.ask("GET", "/api/state")
+            state = attacked.request("GET", "/api/state")
             assert state.status == 200
             assert [run["id"] for run in json.loads(state.body)["runs"]] == [DEMO_ID]
         assert files_of(folders, DEMO, STATIC) == before
@@ -275,10 +275,10 @@ def test_no_path_leads_out_of_the_studio(target: Target, torture: Torture) -> No
         for part in re.findall(r"\{(\w+)\}", path):
             for what, attack in PATHS.items():
                 address = filled(path, **{part: attack})
-                answers[f"{method} {path}, {part}: {what}"] = target.ask(method, address, b"{}")
+                answers[f"{method} {path}, {part}: {what}"] = target.request(method, address, b"{}")
     for what, attack in PATHS.items():
-        answers[f"static: {what}"] = target.ask("GET", f"/static/{attack}")
-        answers[f"root: {what}"] = target.ask("GET", f"/{attack}x")
+        answers[f"static: {what}"] = target.request("GET", f"/static/{attack}")
+        answers[f"root: {what}"] = target.request("GET", f"/{attack}x")
     refused(torture, "paths", answers)
 
 
@@ -288,7 +288,7 @@ def test_no_name_leads_out_of_the_studio(target: Target, torture: Torture) -> No
     assert len(named) == 2
     for what, name in NAMES.items():
         for method, path in named:
-            answers[f"{path}: {what}"] = target.ask(method, f"{path}?name={quoted(name)}", VIDEO)
+            answers[f"{path}: {what}"] = target.request(method, f"{path}?name={quoted(name)}", VIDEO)
         if what != "too long":  # a part's header of that length is refused before its name is read
             answers[f"an image: {what}"] = upload(target, [(name.replace(".mp4", ".png"), image())])
     refused(torture, "names", answers)
@@ -310,7 +310,9 @@ def test_no_parameter_ends_up_in_a_header(target: Target, torture: Torture) -> N
                 if parameter["in"] == "query" and parameter.get("required") and parameter["name"] != name
             }
             query = "&".join(f"{key}={value}" for key, value in required.items())
-            answers[f"{method} {path}, {name}"] = target.ask(method, f"{filled(path)}?{query}&{name}={attack}", VIDEO)
+            answers[f"{method} {path}, {name}"] = target.request(
+                method, f"{filled(path)}?{query}&{name}={attack}", VIDEO
+            )
     raw = "GET /api/state HTTP/1.1\r\nX-Injected: yes\r\n\r\nGET /"
     answers["a second request in the first"] = target.send("GET", f"/api/runs/x HTTP/1.1\r\n{raw}", "")
     for header in ("Origin", "Cookie", "Authorization", "Content-Type"):
@@ -328,7 +330,7 @@ def test_every_route_needs_the_token(target: Target, torture: Torture) -> None:
         answers[f"{method} {path}: in the address"] = target.send(method, in_query, target.host)
     assert {answer.status for answer in answers.values()} == {401}
     refused(torture, "tokens", answers)
-    for what, headers in TOKENS.items():  # the page itself says where the token is
+    for what, headers in TOKENS.items():  # the page itself explains where the token is
         answer = target.send("GET", "/", target.host + headers)
         assert (answer.status, b"needs its key" in answer.body) == (401, True), what
     torture.count(ROW, attacks=len(TOKENS), tokens=len(TOKENS))
@@ -371,7 +373,7 @@ def test_methods_that_no_route_has_are_refused(target: Target, torture: Torture)
     for path in paths:
         known = {method for method, other, _ in target.routes if other == path}
         for method in {"get", "post", "put", "delete", "patch", "options", "trace"} - known:
-            answers[f"{method} {path}"] = target.ask(method, filled(path))
+            answers[f"{method} {path}"] = target.request(method, filled(path))
     refused(torture, "methods", answers)
 
 
@@ -403,7 +405,7 @@ def form(files: list[tuple[str, bytes]], field: str = "images") -> bytes:
 
 def upload(target: Target, files: list[tuple[str, bytes]], field: str = "images") -> Answer:
     kind = "multipart/form-data; boundary=xx"
-    return target.ask("POST", "/api/runs/images?name=evil", form(files, field), kind)
+    return target.request("POST", "/api/runs/images?name=evil", form(files, field), kind)
 
 
 def zipped() -> bytes:
@@ -424,13 +426,15 @@ def test_no_upload_is_a_bomb(target: Target, torture: Torture) -> None:
     smuggled = VIDEO + b"\r\nDELETE /api/runs/x HTTP/1.1\r\n\r\n"
     multipart = "multipart/form-data; boundary=xx"
     answers = {
-        "a body over the limit": target.ask("POST", video, VIDEO + bytes(UPLOAD_LIMIT)),
+        "a body over the limit": target.request("POST", video, VIDEO + bytes(UPLOAD_LIMIT)),
         "images over the limit": upload(target, [("a.png", good + bytes(UPLOAD_LIMIT)), ("b.png", good)]),
         "a chunked body over the limit": target.send("POST", video, chunked, chunks, length=False),
         "chunked images over the limit": target.send(
             "POST", images, f"{chunked}Content-Type: {multipart}\r\n", chunks, length=False
         ),
-        "more than it says": target.send("POST", video, f"{headers}Content-Length: 612\r\n", smuggled, length=False),
+        "more bytes than its length": target.send(
+            "POST", video, f"{headers}Content-Length: 612\r\n", smuggled, length=False
+        ),
         "a length and chunks": target.send("POST", video, f"{chunked}Content-Length: 4\r\n", chunks, length=False),
         "a chunk of endless length": target.send("POST", video, chunked, b"FFFFFFFFFFFFFFFFFFFFF\r\nx", length=False),
         "too many images": upload(target, [(f"{n}.png", b"") for n in range(MAX_IMAGES + 1)]),
@@ -439,25 +443,27 @@ def test_no_upload_is_a_bomb(target: Target, torture: Torture) -> None:
         "an image of no px": upload(target, [("a.png", bomb(0, 0)), ("b.png", good)]),
         "an image with 50 MB of text": upload(target, [("a.png", bomb(20, 16, text)), ("b.png", good)]),
         "a truncated image": upload(target, [("a.png", good[:40]), ("b.png", good)]),
-        "a video of 4 billion px": target.ask("POST", video, gif),
+        "a video of 4 billion px": target.request("POST", video, gif),
         "a zip that is called an image": upload(target, [("a.png", zipped()), ("b.png", good)]),
         "a zip": upload(target, [("a.zip", zipped()), ("b.zip", zipped())]),
-        "a zip that is called a video": target.ask("POST", video, zipped() + bytes(600)),
+        "a zip that is called a video": target.request("POST", video, zipped() + bytes(600)),
         "an SVG with a script": upload(target, [("a.svg", b"<svg onload='alert(1)'/>"), ("b.png", good)]),
-        "a page": target.ask("POST", video, b"<html><script>alert(1)</script></html>" * 30),
-        "a list of other files": target.ask("POST", video, b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n" * 30),
-        "FFmpeg's list of other files": target.ask("POST", video, b"ffconcat version 1.0\nfile /etc/passwd\n" * 30),
-        "a program": target.ask("POST", video, b"\x7fELF" + bytes(600)),
-        "nothing": target.ask("POST", video),
+        "a page": target.request("POST", video, b"<html><script>alert(1)</script></html>" * 30),
+        "a list of other files": target.request("POST", video, b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n" * 30),
+        "FFmpeg's list of other files": target.request("POST", video, b"ffconcat version 1.0\nfile /etc/passwd\n" * 30),
+        "a program": target.request("POST", video, b"\x7fELF" + bytes(600)),
+        "nothing": target.request("POST", video),
         "no image": upload(target, []),
         "images in another field": upload(target, [("a.png", good), ("b.png", good)], "other"),
         "two images of one name": upload(target, [("a.png", good), ("a.png", good)]),
         "a form without a type": target.send("POST", images, headers, form([("a.png", good)])),
-        "a form without a boundary": target.ask("POST", images, form([("a.png", good)]), "multipart/form-data"),
-        "a form with a long boundary": target.ask("POST", images, b"x", f"multipart/form-data; boundary={'x' * 2000}"),
-        "a malformed form": target.ask("POST", images, b"--xx\r\n: \0\r\n", multipart),
-        "a form with many headers": target.ask("POST", images, b"--xx\r\n" + b"A: b\r\n" * 5000, multipart),
-        "a form with a long header": target.ask("POST", images, b"--xx\r\nA: " + b"b" * 100_000, multipart),
+        "a form without a boundary": target.request("POST", images, form([("a.png", good)]), "multipart/form-data"),
+        "a form with a long boundary": target.request(
+            "POST", images, b"x", f"multipart/form-data; boundary={'x' * 2000}"
+        ),
+        "a malformed form": target.request("POST", images, b"--xx\r\n: \0\r\n", multipart),
+        "a form with many headers": target.request("POST", images, b"--xx\r\n" + b"A: b\r\n" * 5000, multipart),
+        "a form with a long header": target.request("POST", images, b"--xx\r\nA: " + b"b" * 100_000, multipart),
     }
     for what, length in LENGTHS.items():
         for path in (video, images):
@@ -484,7 +490,7 @@ def test_no_json_body_is_too_large_or_malformed(target: Target, torture: Torture
     assert len(with_body) == 3
     for method, path in with_body:
         for what, body in bodies.items():
-            answers[f"{path}: {what}"] = target.ask(method, filled(path), body)
+            answers[f"{path}: {what}"] = target.request(method, filled(path), body)
         headers = f"{target.host}{target.key}Transfer-Encoding: chunked\r\n"
         chunks = (b"FFFFF\r\n" + b" " * 0xFFFFF + b"\r\n") * 5 + b"0\r\n\r\n"
         answers[f"{path}: over the limit in chunks"] = target.send(method, filled(path), headers, chunks, length=False)
@@ -493,9 +499,9 @@ def test_no_json_body_is_too_large_or_malformed(target: Target, torture: Torture
                 method, filled(path), target.host + target.key + length, b"body", length=False
             )
     video = json.dumps({"trajectories": [[None, None, None]] * 3001}).encode()
-    answers["a very long video"] = target.ask("POST", f"/api/runs/{DEMO_ID}/video", video)
+    answers["a very long video"] = target.request("POST", f"/api/runs/{DEMO_ID}/video", video)
     far = json.dumps({"positions": [[1e308, -1e308]] * 3}).encode()
-    answers["a position far outside"] = target.ask("POST", f"/api/runs/{DEMO_ID}/render", far)
+    answers["a position far outside"] = target.request("POST", f"/api/runs/{DEMO_ID}/render", far)
     refused(torture, "orders", answers)
 
 
@@ -507,5 +513,5 @@ def test_an_interrupted_upload_leaves_no_file(target: Target, torture: Torture, 
             begun = VIDEO if "mp4" in path else form([("a.png", image())])
             connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n".encode() + begun)
         torture.count(ROW, attacks=1, uploads=1)
-    target.ask("GET", "/api/state")
+    target.request("GET", "/api/state")
     assert [path.name for path in (folders / "temporary").iterdir()] == []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from withinpx.files import write_atomically, write_json
-from withinpx.studio.process import Flag
+from withinpx.studio.queue import Flag
 from withinpx.studio.runs import (
     OUT,
     OUTCOME,

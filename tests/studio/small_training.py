@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from withinpx.studio.process import Flag
+from withinpx.studio.queue import Flag
 from withinpx.studio.runs import Run
 
 

@@ -22,7 +22,7 @@ from tests.studio.fake_training import count_epochs
 from tests.tracked_clip import small_stage
 from withinpx.data.scenes import write_clip_video
 from withinpx.studio.app import create_app
-from withinpx.studio.process import Work
+from withinpx.studio.queue import Work
 from withinpx.studio.server import bind
 
 TOKEN = "a token for tests"  # noqa: S105

@@ -13,9 +13,13 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from tests.studio.example import FRAMES, HEIGHT, REFUSED, WIDTH, write_results
 from tests.studio.studio_server import Json, is_error_sentence, open_client
+from withinpx.errors import InputError
 from withinpx.studio.app import DEMO
 from withinpx.studio.make_demo import DEMO_ID, DEMO_NAME
+from withinpx.studio.results import tracks_json
+from withinpx.studio.runs import Footage, Run
 from withinpx.tracking.detector import load_clip_detector
 
 MAX_DEMO = 2_000_000  # bytes
@@ -62,6 +66,27 @@ def test_tracks_are_those_of_the_table(client: TestClient) -> None:
         assert (tracks["bound_px"][obj][index] is None) != tracks["certified"][obj][index]
 
 
+def test_a_refused_position_has_a_reason_and_no_bound(tmp_path: Path) -> None:
+    write_results(tmp_path / "out", has_times=False)
+    run = Run("0123456789abcdef", "images", "", Footage(WIDTH, HEIGHT, FRAMES, 1.0, images=True))
+    tracks = tracks_json(run, tmp_path / "out")
+    assert tracks["times_s"] is None  # images have no clock
+    assert tracks["reason"][1][REFUSED] == ["reconstruction"] * 10
+    for obj in range(tracks["objects"]):
+        columns = (tracks[name][obj] for name in ("certified", "bound_px", "reason"))
+        for certified, bound, reason in zip(*columns, strict=True):
+            assert (bound is not None) == certified == (reason == "")
+
+
+def test_a_table_of_an_older_version_is_an_error_sentence(tmp_path: Path) -> None:
+    write_results(tmp_path / "out")
+    table = tmp_path / "out" / "tracks.csv"
+    table.write_text(table.read_text().replace("reason", "why", 1))
+    run = Run("0123456789abcdef", "clip.mp4", "", Footage(WIDTH, HEIGHT, FRAMES, 1.0))
+    with pytest.raises(InputError, match="no column reason"):
+        tracks_json(run, tmp_path / "out")
+
+
 def test_the_certificate_is_that_of_the_detector(client: TestClient) -> None:
     certificate = client.get(f"{PATH}/certificate").json()
     assert certificate == json.loads((DEMO / "out" / "certificate.json").read_text())
@@ -86,6 +111,11 @@ def test_files_are_attached(client: TestClient, name: str) -> None:
     assert response.status_code == 200
     assert response.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert len(response.content) > 1000
+
+
+def test_a_part_of_a_file_can_be_requested(client: TestClient) -> None:
+    response = client.get(f"{PATH}/download/overlay.mp4", headers={"Range": "bytes=4-11"})
+    assert (response.status_code, response.content) == (206, (DEMO / "out" / "overlay.mp4").read_bytes()[4:12])
 
 
 @pytest.mark.parametrize("name", ["run.json", "..%2frun.json", "model.safetensors", "other"])

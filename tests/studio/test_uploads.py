@@ -88,7 +88,7 @@ def test_a_large_upload_is_refused_by_its_length_or_while_read(client: TestClien
         b"just words" * 200,
         b"#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n" * 20,
         b"ffconcat version 1.0\nfile /etc/hostname\n" * 20,
-        b"\x00\x00\x00\x18ftypmp42" + bytes(5000),  # begins as a video does
+        b"\x00\x00\x00\x18ftypmp42" + bytes(5000),  # has the first bytes of a video
         b"<html><script>alert(1)</script></html>" * 20,
         b"MZ" + bytes(1000),
     ],

@@ -23,10 +23,9 @@ from withinpx.errors import InputError
 from withinpx.files import locked_folder
 from withinpx.studio.api import Studio, router
 from withinpx.studio.inspection import Inspector
-from withinpx.studio.process import Work, train
-from withinpx.studio.queue import Queue
+from withinpx.studio.queue import Queue, Work, train
 from withinpx.studio.runs import OUT, Runs
-from withinpx.studio.security import COOKIE, Limits, TrustedHosts, is_token, require_token
+from withinpx.studio.security import COOKIE, RequestLimits, TrustedHosts, is_token, require_token
 
 HERE = Path(__file__).parent
 STATIC, DEMO = HERE / "static", HERE / "demo"
@@ -77,7 +76,7 @@ def create_app(
     for path, endpoint in {"/docs": _docs, "/openapi.json": _openapi}.items():
         app.add_api_route(path, endpoint, include_in_schema=False, dependencies=[Depends(require_token)])
     app.add_middleware(TrustedHosts, host=host)
-    app.add_middleware(Limits, upload_limit=upload_limit)
+    app.add_middleware(RequestLimits, upload_limit=upload_limit)
     return app
 
 

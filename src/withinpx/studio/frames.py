@@ -8,7 +8,7 @@ from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import av
 import numpy as np
@@ -28,7 +28,6 @@ Pixels = NDArray[np.uint8]  # (height, width, channels)
 MAX_SKIP = 24  # frames that are decoded and dropped rather than sought over
 MAX_OPEN = 4  # recordings
 MAX_PIXELS = 64_000_000  # of a frame; 8K has half as many
-MAX_CACHED = 8  # frames per recording
 INDEX = ".frames.npy"  # beside the clip
 LARGE_FILE = 20_000_000  # bytes: the index of a larger file is kept on disk
 
@@ -53,32 +52,6 @@ def save_decoded_times(clip: Path, times_s: Sequence[float]) -> None:
     _save_times(clip.with_name(INDEX), np.round(np.array(times_s) / tick_s).astype(np.int64))
 
 
-class Frames(Protocol):
-    """Random access to the frames of a recording."""
-
-    def __len__(self) -> int: ...
-
-    def read(self, number: int) -> Pixels: ...
-
-    def close(self) -> None: ...
-
-
-class ImageFrames:
-    """A folder of images."""
-
-    def __init__(self, folder: Path) -> None:
-        self._paths = image_paths(folder)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def read(self, number: int) -> Pixels:
-        return read_image(self._paths[number])
-
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-
 class VideoFrames:
     """A video, kept open after the frame that was read last."""
 
@@ -88,18 +61,13 @@ class VideoFrames:
         self._container: Any = None
         self._decoded: Iterator[Any] = iter(())
         self._last: int | None = None  # number of the frame decoded last, if known
-        self._cached: OrderedDict[int, Pixels] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._times)
 
     def read(self, number: int) -> Pixels:
         with self._lock:
-            if number not in self._cached:
-                self._cached[number] = self._seek(number) if self._seekable else self._read_from_start(number)
-                if len(self._cached) > MAX_CACHED:
-                    self._cached.popitem(last=False)
-            return self._cached[number]
+            return self._seek(number) if self._seekable else self._read_from_start(number)
 
     def close(self) -> None:
         with self._lock:
@@ -132,37 +100,38 @@ class VideoFrames:
 
 
 class OpenClips:
-    """The recordings used last, kept open."""
+    """Frames of recordings; the videos used last are kept open."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._open: OrderedDict[Path, tuple[float, Frames]] = OrderedDict()
+        self._videos: OrderedDict[Path, tuple[float, VideoFrames]] = OrderedDict()
 
     def frame(self, clip: Path, number: int) -> Pixels:
-        frames = self._frames(clip)
+        frames = image_paths(clip) if clip.is_dir() else self._open(clip)
         if not 0 <= number < len(frames):
             message = f"The clip has frames 0 to {len(frames) - 1}, and no frame {number}."
             raise HTTPException(HTTPStatus.NOT_FOUND, message)
-        return frames.read(number)
+        return frames.read(number) if isinstance(frames, VideoFrames) else read_image(frames[number])
 
     def close(self, clip: Path) -> None:
         """Close a recording, so that it can be deleted."""
         with self._lock:
-            if clip in self._open:
-                self._open.pop(clip)[1].close()
+            if clip in self._videos:
+                self._videos.pop(clip)[1].close()
 
-    def _frames(self, clip: Path) -> Frames:
+    def _open(self, clip: Path) -> VideoFrames:
         with self._lock:
-            indexed = _index_time(clip)
-            if clip in self._open and self._open[clip][0] != indexed:  # the index has lost undecodable frames
-                self._open.pop(clip)[1].close()
-            if clip not in self._open:
-                frames: Frames = ImageFrames(clip) if clip.is_dir() else VideoFrames(clip, frame_times(clip))
-                self._open[clip] = indexed, frames
-            self._open.move_to_end(clip)
-            while len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)[1][1].close()
-            return self._open[clip][1]
+            indexed, video = self._videos.pop(clip, (0.0, None))
+            newest = _index_time(clip)
+            if video is not None and indexed != newest:  # the index has lost undecodable frames
+                video.close()
+                video = None
+            if video is None:
+                video = VideoFrames(clip, frame_times(clip))
+            self._videos[clip] = newest, video
+            while len(self._videos) > MAX_OPEN:
+                self._videos.popitem(last=False)[1][1].close()
+            return video
 
 
 def video_footage(clip: Path) -> Footage:

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from withinpx.errors import InputError
 from withinpx.files import read_json, write_json
 from withinpx.studio.options import Options, track_settings
-from withinpx.studio.process import follow_server
+from withinpx.studio.queue import follow_server
 from withinpx.studio.runs import INSPECTING, INSPECTION, Run, Runs
 
 REQUESTED = "requested.json"  # the options that the page asked for last

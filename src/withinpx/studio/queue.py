@@ -1,28 +1,43 @@
 """The training queue: one run at a time, each in its own process. A restarted server continues where it stopped."""
 
+import os
 import time
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from threading import Condition, Thread, Timer
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 
 from withinpx.errors import InputError
-from withinpx.files import read_json
-from withinpx.studio.process import Work, run_work, train
+from withinpx.files import locked_folder, read_json
 from withinpx.studio.runs import ACTIVE, OUTCOME, Run, Runs
 
 STOP_TIMEOUT_S = 15.0  # then a process is killed
 RETRY_S = 5.0  # after a process could not be started
+WAIT_FOR_LOCK_S = 20.0  # for an earlier process of the same run
+ORPHANED = 3  # exit status of a process whose server is gone
+TRAINING_NICENESS = 10
+
+
+class Flag(Protocol):
+    """An event, of threads or of processes."""
+
+    def is_set(self) -> bool: ...
+
+
+Work = Callable[[Path, Run, Flag], None]
 
 
 class Queue:
     """A thread that starts the next process when the last one has ended."""
 
-    def __init__(self, runs: Runs, work: Work = train) -> None:
+    def __init__(self, runs: Runs, work: Work) -> None:
         self._runs, self._work = runs, work
         self._context = get_context("spawn")
         self._changed = Condition()
@@ -144,6 +159,50 @@ class Queue:
         else:
             self._runs.change(run_id, state="failed", error=outcome.get("error", "The training failed."))
         return True
+
+
+def run_work(work: Work, folder: Path, run: Run, stop: Flag) -> None:
+    """The target of a training's process."""
+    follow_server(TRAINING_NICENESS)
+    with ExitStack() as stack:
+        deadline = time.monotonic() + WAIT_FOR_LOCK_S
+        while True:  # the process of a server that was killed takes a moment to end
+            try:
+                stack.enter_context(locked_folder(folder))
+                break
+            except InputError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+        work(folder, run, stop)
+
+
+def follow_server(niceness: int) -> None:
+    """Yield CPU time to the server, and end with it."""
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(niceness)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_exit_after, args=[parent], daemon=True).start()
+
+
+def train(folder: Path, run: Run, stop: Flag) -> None:
+    """Train a run, with one core left to the server and the browser.
+
+    Threads that wait must not spin: on two cores, spinning makes training several times slower beside other work.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
+    import torch  # noqa: PLC0415
+
+    from withinpx.studio.worker import work  # noqa: PLC0415
+
+    torch.set_num_threads(max(1, torch.get_num_threads() - 1))
+    work(folder, run, stop)
+
+
+def _exit_after(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(ORPHANED)
 
 
 def _conflict(message: str) -> HTTPException:

@@ -60,22 +60,18 @@ class Run:
 class Runs:
     """All runs, kept in memory; a change is on disk before anyone sees it."""
 
-    def __init__(self, home: Path, demo: Path | None = None) -> None:
+    def __init__(self, home: Path, demo: Path) -> None:
         self._lock = RLock()
         self.root = writable_folder(home / "runs")
         self._runs: dict[str, Run] = {}
-        self._folders: dict[str, Path] = {}
         for folder in list(self.root.iterdir()):
             if folder.name.startswith((UPLOADING, DELETING)):
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             with suppress(OSError, ValueError):  # an unreadable run must not hide the others
                 self._runs[folder.name] = replace(_read_run(folder), id=folder.name)
-                self._folders[folder.name] = folder
-        self.demo = ""
-        if demo is not None:
-            run = replace(_read_run(demo), demo=True)
-            self.demo, self._runs[run.id], self._folders[run.id] = run.id, run, demo
+        run = replace(_read_run(demo), demo=True)
+        self.demo, self._demo_folder, self._runs[run.id] = run.id, demo, run
 
     def __iter__(self) -> Iterator[Run]:
         """Newest first, the demo last."""
@@ -86,13 +82,11 @@ class Runs:
         try:
             return self._runs[run_id]
         except KeyError:
-            raise _no_such_run() from None
+            message = "There is no such run: it may have been deleted."
+            raise HTTPException(HTTPStatus.NOT_FOUND, message) from None
 
     def folder(self, run_id: str) -> Path:
-        try:
-            return self._folders[run_id]
-        except KeyError:
-            raise _no_such_run() from None
+        return self._demo_folder if self[run_id].demo else self.root / run_id
 
     def clip(self, run_id: str) -> Path:
         """The recording: a file, or a folder of images."""
@@ -114,7 +108,7 @@ class Runs:
         run = Run(secrets.token_hex(8), name, now, clip)
         write_json(folder / DESCRIPTION, asdict(run))
         with self._lock:
-            self._folders[run.id] = folder.rename(self.root / run.id)
+            folder.rename(self.root / run.id)
             self._runs[run.id] = run
         return run
 
@@ -128,7 +122,7 @@ class Runs:
     def delete(self, run_id: str) -> None:
         with self._lock:
             folder = self.folder(run_id).rename(self.root / f"{DELETING}{run_id}")
-            del self._runs[run_id], self._folders[run_id]
+            del self._runs[run_id]
         shutil.rmtree(folder, ignore_errors=True)
 
     def delete_training(self, run_id: str) -> None:
@@ -192,7 +186,3 @@ def last_progress(path: Path) -> dict[str, Any] | None:
 
 def _read_run(folder: Path) -> Run:
     return TypeAdapter(Run).validate_json((folder / DESCRIPTION).read_bytes())
-
-
-def _no_such_run() -> HTTPException:
-    return HTTPException(HTTPStatus.NOT_FOUND, "There is no such run: it may have been deleted.")

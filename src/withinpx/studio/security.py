@@ -56,7 +56,7 @@ class TrustedHosts(TrustedHostMiddleware):
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """Middleware: limits the size of a request and the time it may stall, and adds security headers to the answer."""
 
     app: ASGIApp

@@ -3,7 +3,7 @@
 import secrets
 import socket
 import webbrowser
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Timer
 from types import FrameType
@@ -50,18 +50,12 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket: the port is known, and taken, before anything else starts."""
+    """A listening socket: the port is known, and taken, before anything else starts."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with ExitStack() as stack:
-            bound_socket = stack.enter_context(socket.socket(family, kind, protocol))
-            bound_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound_socket.bind(address)
-            stack.pop_all()
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError, UnicodeError) as error:  # the last for a host that cannot be a name
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The server cannot listen at {host}, port {port}: {reason}. Choose another --port.") from None
-    return bound_socket
 
 
 def url_host(host: str) -> str:
