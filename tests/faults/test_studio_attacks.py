@@ -1,4 +1,4 @@
-"""The studio attacked in every way that is listed here: each is refused with a sentence, and nothing is left behind."""
+"""Attacks on the studio: each one listed here is refused with a sentence, and leaves no file."""
 
 import io
 import json
@@ -17,29 +17,30 @@ import pytest
 from PIL import Image
 
 from tests.faults.torture import Torture
-from tests.studio.pretended import pretend
+from tests.studio.fake_training import count_epochs
 from tests.studio.studio_server import TOKEN, listening
-from withinpx.studio import body_limit
+from withinpx.studio import security
 from withinpx.studio.app import DEMO, STATIC, create_app
-from withinpx.studio.body_limit import MOST
-from withinpx.studio.picture_parts import MOST_PICTURES
-from withinpx.studio.shipped import DEMO_ID
+from withinpx.studio.make_demo import DEMO_ID
+from withinpx.studio.security import MAX_JSON
+from withinpx.studio.uploads import MAX_IMAGES
 
 ROW = "studio attacks"
-LIMIT = 200_000  # bytes of a clip
+UPLOAD_LIMIT = 200_000  # bytes
 CHANGING = ("post", "put", "delete", "patch")
-NOT_HTTP = b"Invalid HTTP request received."  # what the server says to what it cannot even read
-GOOD = {"each": DEMO_ID, "number": "0", "what": "tracks.csv"}  # what an attack leaves as it is
-HIDDEN = ("/docs", "/openapi.json")  # not in the description, but behind the token too
-VIDEO = b"\x00\x00\x00\x18ftypmp42" + bytes(600)  # begins as one
+# Answers of uvicorn and of Starlette's TrustedHostMiddleware, before a request reaches the app.
+PLAIN_TEXTS = (b"Invalid HTTP request received.", b"Invalid host header")
+GOOD = {"run_id": DEMO_ID, "number": "0", "name": "tracks.csv"}  # valid values for the parts of a path
+HIDDEN = ("/docs", "/openapi.json")  # not in the OpenAPI schema, but behind the token too
+VIDEO = b"\x00\x00\x00\x18ftypmp42" + bytes(600)  # has the first bytes of one
 
-PATHS = {  # instead of an id, a number or a file's name in an address
+PATHS = {  # in place of a run id, a frame number or a file name
     "up": "..",
     "up, encoded": "%2e%2e",
     "up, with slashes": "../../../etc/passwd",
     "up, with encoded slashes": "..%2f..%2f..%2fetc%2fpasswd",
     "up, encoded twice": "%252e%252e%252f%252e%252e%252fetc",
-    "up, after what is there": f"{DEMO_ID}%2f..%2f..%2frun.json",
+    "up, after a valid id": f"{DEMO_ID}%2f..%2f..%2frun.json",
     "up, in overlong UTF-8": "%c0%ae%c0%ae%c0%af%c0%ae%c0%ae",
     "up, by a parameter": "..;/..;",
     "up, backslash": "..\\..\\run.json",
@@ -55,12 +56,12 @@ PATHS = {  # instead of an id, a number or a file's name in an address
     "not UTF-8": "%ff%fe",
     "nothing": "",
     "very long": "a" * 5000,
-    "a folder of the studio's": ".arriving-0",
+    "a folder of the studio": ".uploading-0",
     "a star": "*",
     "SQL": "x'%20OR%20'1'='1",
     "a template": "%7b%7b7*7%7d%7d",
 }
-NAMES = {  # of a clip or a picture
+NAMES = {  # of a clip or an image
     "up": "../evil.mp4",
     "up and out": "../../../../tmp/evil.mp4",
     "absolute": "/tmp/evil.mp4",  # noqa: S108
@@ -72,7 +73,7 @@ NAMES = {  # of a clip or a picture
     "FFmpeg's own protocol": "concat:a.mp4|b.mp4",
     "NUL": "evil\0.mp4",
     "line ends": "evil\r\nX-Injected: yes\r\n.mp4",
-    "turned round": "evil\u202e4pm.exe",
+    "right to left": "evil\u202e4pm.exe",
     "hidden": ".frames.npy",
     "here": ".",
     "up alone": "..",
@@ -95,7 +96,7 @@ TOKENS = {  # headers
     "a broken cookie": 'Cookie: withinpx="; ;;=\r\n',
     "in a header of its own": f"X-Token: {TOKEN}\r\n",
 }
-HOSTS = {  # a page elsewhere points its own name at this machine
+HOSTS = {  # DNS rebinding: another site points its name at this machine
     "another name": "evil.example",
     "another name, this port": "evil.example:{port}",
     "this name in front": "127.0.0.1.evil.example",
@@ -109,7 +110,7 @@ HOSTS = {  # a page elsewhere points its own name at this machine
     "no such port": "127.0.0.1:99999999",
     "nothing": "",
 }
-SITES = {  # headers of a browser that shows another page
+SITES = {  # headers of a browser that shows another site
     "another page": "Origin: http://evil.example\r\n",
     "no page": "Origin: null\r\n",
     "another port": "Origin: http://127.0.0.1:1\r\n",
@@ -120,29 +121,27 @@ SITES = {  # headers of a browser that shows another page
     "no address at all": "Origin: http://[\r\n",
     "fetched from elsewhere": "Sec-Fetch-Site: cross-site\r\n",
     "fetched from beside": "Sec-Fetch-Site: same-site\r\n",
-    "from this page, it says, but fetched from elsewhere": (
-        "Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: cross-site\r\n"
-    ),
+    "this origin, but fetched from elsewhere": ("Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: cross-site\r\n"),
 }
-FORMS = {  # what an old browser sends of a form elsewhere: the cookie, and no word of where it comes from
+FORMS = {  # an old browser that posts a form of another site sends the cookie and no origin
     "neither origin nor referrer": "",
     "another referrer": "Referer: http://evil.example/\r\n",
     "this referrer": "Referer: http://127.0.0.1:{port}/\r\n",
 }
-LENGTHS = {  # headers of a body that is another one
+LENGTHS = {  # headers that do not fit the body
     "minus one": "Content-Length: -1\r\n",
     "no number": "Content-Length: many\r\n",
     "a number of thirty digits": f"Content-Length: {'9' * 30}\r\n",
     "two of them": "Content-Length: 4\r\nContent-Length: 5\r\n",
     "over any limit": "Content-Length: 99999999999\r\n",
-    "pieces, and there are none": "Transfer-Encoding: chunked\r\n",
-    "pieces of another kind": "Transfer-Encoding: gzip, chunked\r\n",
+    "chunked without chunks": "Transfer-Encoding: chunked\r\n",
+    "chunked and compressed": "Transfer-Encoding: gzip, chunked\r\n",
 }
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a connection brought back."""
+    """The response on a raw connection."""
 
     status: int
     headers: bytes
@@ -150,17 +149,17 @@ class Answer:
 
     @property
     def is_refused(self) -> bool:
-        """With a status that says whose mistake it is, and one sentence that tells no path."""
+        """A status of a client error, and one sentence without a path."""
         return 400 <= self.status < 500 and self._is_sentence and b"x-injected" not in self.headers.lower()
 
     @property
     def _is_sentence(self) -> bool:
-        if NOT_HTTP in self.body:
+        if any(text in self.body for text in PLAIN_TEXTS):
             return True
-        said = json.loads(self.body)
-        sentence = said["error"]
+        error = json.loads(self.body)
+        sentence = error["error"]
         return (
-            set(said) == {"error"}
+            set(error) == {"error"}
             and sentence.endswith(".")
             and "\n" not in sentence
             and "Traceback" not in sentence
@@ -188,7 +187,7 @@ class Target:
         return f'Cookie: withinpx="{TOKEN}"\r\n'
 
     def send(self, method: str, path: str, headers: str, body: bytes = b"", *, length: bool = True) -> Answer:
-        """A request as it is: nobody puts it right on its way."""
+        """Send a request byte by byte as given; a client library would correct it."""
         if length and (body or method.lower() in CHANGING):
             headers += f"Content-Length: {len(body)}\r\n"
         request = f"{method.upper()} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n".encode("latin-1")
@@ -197,18 +196,18 @@ class Target:
                 connection.sendall(request + body)
                 answer = b"".join(iter(lambda: connection.recv(65536), b""))
             except (ConnectionResetError, BrokenPipeError):
-                answer = b"HTTP/1.1 499 Hung Up\r\n\r\n" + NOT_HTTP
-        head, _, said = answer.partition(b"\r\n\r\n")
-        return Answer(int(head.split(b" ", 2)[1]), head, said)
+                answer = b"HTTP/1.1 499 Hung Up\r\n\r\n" + PLAIN_TEXTS[0]
+        head, _, content = answer.partition(b"\r\n\r\n")
+        return Answer(int(head.split(b" ", 2)[1]), head, content)
 
-    def ask(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> Answer:
+    def request(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> Answer:
         """With the token."""
         return self.send(method, path, f"{self.host}{self.key}Content-Type: {kind}\r\n", body)
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the studio's, and one for whatever is temporary."""
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the studio, its temporary files and its working directory."""
     folder = tmp_path_factory.mktemp("attacked")
     (folder / "temporary").mkdir()
     (folder / "here").mkdir()
@@ -216,36 +215,36 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def target(places: Path) -> Iterator[Target]:
-    """After all attacks the studio answers as before, and no file is anywhere but where it was."""
+def target(folders: Path) -> Iterator[Target]:
+    """After all attacks the studio answers as before, and no file was added or changed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(places / "temporary"))
-        patch.setattr(body_limit, "PATIENCE_S", 0.5)
-        patch.chdir(places / "here")
-        app = create_app(places / "home", TOKEN, work=pretend, upload_limit=LIMIT)
+        patch.setattr(tempfile, "tempdir", str(folders / "temporary"))
+        patch.setattr(security, "STALLED_AFTER_S", 0.5)
+        patch.chdir(folders / "here")
+        app = create_app(folders / "home", TOKEN, work=count_epochs, upload_limit=UPLOAD_LIMIT)
         routes = [
             (method, path, known)
             for path, methods in app.openapi()["paths"].items()
             for method, known in methods.items()
         ]
-        before = files_of(places, DEMO, STATIC)
+        before = files_of(folders, DEMO, STATIC)
         with listening(app) as port:
             attacked = Target(port, routes)
             yield attacked
-            state = attacked.ask("GET", "/api/state")
+            state = attacked.request("GET", "/api/state")
             assert state.status == 200
             assert [run["id"] for run in json.loads(state.body)["runs"]] == [DEMO_ID]
-        assert files_of(places, DEMO, STATIC) == before
+        assert files_of(folders, DEMO, STATIC) == before
 
 
 def files_of(*folders: Path) -> dict[str, int]:
-    """Every file, and when it was written."""
+    """Every file with its modification time."""
     found = (path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts)
     return {str(path): path.stat().st_mtime_ns if path.is_file() else 0 for path in found}
 
 
 def filled(path: str, **parts: str) -> str:
-    """An address of a route; what is not given is as it should be."""
+    """The path of a route; parts that are not given are valid."""
     return re.sub(r"\{(\w+)\}", lambda found: {**GOOD, **parts}[found[1]], path)
 
 
@@ -254,64 +253,66 @@ def quoted(name: str) -> str:
 
 
 def refused(torture: Torture, kind: str, answers: dict[str, Answer]) -> None:
-    """Each of them; they are counted."""
-    let_through = {
-        what: (answer.status, answer.body[:200]) for what, answer in answers.items() if not answer.is_refused
+    """Check and count the answers to attacks."""
+    accepted = {
+        attack: (answer.status, answer.body[:200]) for attack, answer in answers.items() if not answer.is_refused
     }
-    assert let_through == {}
+    assert accepted == {}
     assert answers
     torture.count(ROW, attacks=len(answers), **{kind: len(answers)})
 
 
 def test_every_route_is_known(target: Target) -> None:
-    """The attacks below are built from the server's own description: a route that it hides would be forgotten."""
+    """The attacks are built from the OpenAPI schema: a route outside of it would not be attacked."""
     assert len(target.routes) >= 18
     parts = {part for _, path, _ in target.routes for part in re.findall(r"\{(\w+)\}", path)}
-    assert parts == set(GOOD), "a route has another part in its address: say above what is good for it"
+    assert parts == set(GOOD), "a route has another part in its path: add a valid value to GOOD"
 
 
-def test_no_address_leads_out(target: Target, torture: Torture) -> None:
+def test_no_path_leads_out_of_the_studio(target: Target, torture: Torture) -> None:
     answers = {}
     for method, path, _ in target.routes:
         for part in re.findall(r"\{(\w+)\}", path):
             for what, attack in PATHS.items():
                 address = filled(path, **{part: attack})
-                answers[f"{method} {path}, {part}: {what}"] = target.ask(method, address, b"{}")
+                answers[f"{method} {path}, {part}: {what}"] = target.request(method, address, b"{}")
     for what, attack in PATHS.items():
-        answers[f"static: {what}"] = target.ask("GET", f"/static/{attack}")
-        answers[f"root: {what}"] = target.ask("GET", f"/{attack}x")
+        answers[f"static: {what}"] = target.request("GET", f"/static/{attack}")
+        answers[f"root: {what}"] = target.request("GET", f"/{attack}x")
     refused(torture, "paths", answers)
 
 
-def test_no_name_leads_out(target: Target, torture: Torture) -> None:
+def test_no_name_leads_out_of_the_studio(target: Target, torture: Torture) -> None:
     answers = {}
     named = [(method, path) for method, path, known in target.routes if "name" in parameters(known)]
     assert len(named) == 2
     for what, name in NAMES.items():
         for method, path in named:
-            answers[f"{path}: {what}"] = target.ask(method, f"{path}?name={quoted(name)}", VIDEO)
-        if what != "too long":  # a header of that length is cut before it is a name
-            answers[f"a picture: {what}"] = upload(target, [(name.replace(".mp4", ".png"), picture())])
+            answers[f"{path}: {what}"] = target.request(method, f"{path}?name={quoted(name)}", VIDEO)
+        if what != "too long":  # a part's header of that length is refused before its name is read
+            answers[f"an image: {what}"] = upload(target, [(name.replace(".mp4", ".png"), image())])
     refused(torture, "names", answers)
 
 
 def parameters(known: dict[str, Any]) -> set[str]:
-    """Of an address, behind its question mark."""
-    return {each["name"] for each in known.get("parameters", []) if each["in"] == "query"}
+    """The query parameters of a route."""
+    return {parameter["name"] for parameter in known.get("parameters", []) if parameter["in"] == "query"}
 
 
-def test_nothing_that_is_asked_ends_up_in_a_header(target: Target, torture: Torture) -> None:
+def test_no_parameter_ends_up_in_a_header(target: Target, torture: Torture) -> None:
     attack = "1%0d%0aX-Injected:%20yes%0d%0a%0d%0a<script>"
     answers = {}
     for method, path, known in target.routes:
         for name in parameters(known):
             required = {
-                each["name"]: "9"
-                for each in known["parameters"]
-                if each["in"] == "query" and each.get("required") and each["name"] != name
+                parameter["name"]: "9"
+                for parameter in known["parameters"]
+                if parameter["in"] == "query" and parameter.get("required") and parameter["name"] != name
             }
             query = "&".join(f"{key}={value}" for key, value in required.items())
-            answers[f"{method} {path}, {name}"] = target.ask(method, f"{filled(path)}?{query}&{name}={attack}", VIDEO)
+            answers[f"{method} {path}, {name}"] = target.request(
+                method, f"{filled(path)}?{query}&{name}={attack}", VIDEO
+            )
     raw = "GET /api/state HTTP/1.1\r\nX-Injected: yes\r\n\r\nGET /"
     answers["a second request in the first"] = target.send("GET", f"/api/runs/x HTTP/1.1\r\n{raw}", "")
     for header in ("Origin", "Cookie", "Authorization", "Content-Type"):
@@ -320,7 +321,7 @@ def test_nothing_that_is_asked_ends_up_in_a_header(target: Target, torture: Tort
     refused(torture, "header_injections", answers)
 
 
-def test_nobody_without_the_token_is_told_anything(target: Target, torture: Torture) -> None:
+def test_every_route_needs_the_token(target: Target, torture: Torture) -> None:
     answers = {}
     for method, path, _ in [*target.routes, *(("get", path, {}) for path in HIDDEN)]:
         for what, headers in TOKENS.items():
@@ -329,54 +330,54 @@ def test_nobody_without_the_token_is_told_anything(target: Target, torture: Tort
         answers[f"{method} {path}: in the address"] = target.send(method, in_query, target.host)
     assert {answer.status for answer in answers.values()} == {401}
     refused(torture, "tokens", answers)
-    for what, headers in TOKENS.items():  # the page itself says where its key is
+    for what, headers in TOKENS.items():  # the page itself explains where the token is
         answer = target.send("GET", "/", target.host + headers)
         assert (answer.status, b"needs its key" in answer.body) == (401, True), what
     torture.count(ROW, attacks=len(TOKENS), tokens=len(TOKENS))
 
 
-def test_no_other_name_is_this_server(target: Target, torture: Torture) -> None:
+def test_no_other_host_name_is_accepted(target: Target, torture: Torture) -> None:
     answers = {}
     for method, path, _ in [*target.routes, *(("get", path, {}) for path in ("/", *HIDDEN, "/static/app.js"))]:
         for what, host in HOSTS.items():
             named = host.format(port=target.port)
             headers = f"Host: {named}\r\nOrigin: http://{named}\r\n{target.key}"
             answers[f"{method} {path}: {what}"] = target.send(method, filled(path), headers)
-    assert {answer.status for answer in answers.values()} == {421}
+    assert {answer.status for answer in answers.values()} == {400}
     answers["no host"] = target.send("GET", "/api/state", target.key)
     answers["two hosts"] = target.send("GET", "/api/state", f"{target.host}Host: evil.example\r\n{target.key}")
     answers["a host in the address"] = target.send("GET", "http://evil.example/api/state", target.host + target.key)
     refused(torture, "hosts", answers)
 
 
-def test_no_other_page_changes_anything(target: Target, torture: Torture) -> None:
+def test_no_other_page_can_change_anything(target: Target, torture: Torture) -> None:
     answers = {}
     for method, path, _ in target.routes:
         if method not in CHANGING:
             continue
         for what, headers in SITES.items():
-            said = target.host + target.key + headers.format(port=target.port)
-            answers[f"{method} {path}: {what}"] = target.send(method, filled(path), said, b"{}")
+            sent = target.host + target.key + headers.format(port=target.port)
+            answers[f"{method} {path}: {what}"] = target.send(method, filled(path), sent, b"{}")
         for what, headers in FORMS.items():
-            said = target.host + target.cookie + headers.format(port=target.port)
-            answers[f"{method} {path}: {what}"] = target.send(method, filled(path), said, b"{}")
+            sent = target.host + target.cookie + headers.format(port=target.port)
+            answers[f"{method} {path}: {what}"] = target.send(method, filled(path), sent, b"{}")
     assert {answer.status for answer in answers.values()} == {403}
     refused(torture, "cross_site", answers)
-    own = f"{target.host}{target.cookie}Origin: http://127.0.0.1:{target.port}\r\n"  # its own page is heard
-    assert target.send("POST", f"/api/runs/{DEMO_ID}/draw", own, b"{}").status == 422
+    own = f"{target.host}{target.cookie}Origin: http://127.0.0.1:{target.port}\r\n"  # its own page can
+    assert target.send("POST", f"/api/runs/{DEMO_ID}/render", own, b"{}").status == 422
 
 
 def test_methods_that_no_route_has_are_refused(target: Target, torture: Torture) -> None:
     answers = {}
     paths = {path for _, path, _ in target.routes}
     for path in paths:
-        known = {method for method, each, _ in target.routes if each == path}
+        known = {method for method, other, _ in target.routes if other == path}
         for method in {"get", "post", "put", "delete", "patch", "options", "trace"} - known:
-            answers[f"{method} {path}"] = target.ask(method, filled(path))
+            answers[f"{method} {path}"] = target.request(method, filled(path))
     refused(torture, "methods", answers)
 
 
-def picture(width: int = 20, height: int = 16) -> bytes:
+def image(width: int = 20, height: int = 16) -> bytes:
     content = io.BytesIO()
     Image.new("RGB", (width, height)).save(content, "PNG")
     return content.getvalue()
@@ -387,14 +388,14 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def bomb(width: int, height: int, more: bytes = b"") -> bytes:
-    """A PNG of a few bytes that says it is so large."""
+    """A PNG of a few bytes whose header claims a large size."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     data = zlib.compress(bytes(1000))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + more + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-def form(files: list[tuple[str, bytes]], field: str = "pictures") -> bytes:
-    """As a browser sends it, but for what a browser would have put right."""
+def form(files: list[tuple[str, bytes]], field: str = "images") -> bytes:
+    """A multipart form with names that a browser would have quoted."""
     parts = []
     for name, content in files:
         disposition = f'form-data; name="{field}"; filename="{name}"'.encode()
@@ -402,113 +403,115 @@ def form(files: list[tuple[str, bytes]], field: str = "pictures") -> bytes:
     return b"".join(parts) + b"--xx--\r\n"
 
 
-def upload(target: Target, files: list[tuple[str, bytes]], field: str = "pictures") -> Answer:
+def upload(target: Target, files: list[tuple[str, bytes]], field: str = "images") -> Answer:
     kind = "multipart/form-data; boundary=xx"
-    return target.ask("POST", "/api/runs/pictures?name=evil", form(files, field), kind)
+    return target.request("POST", "/api/runs/images?name=evil", form(files, field), kind)
 
 
 def zipped() -> bytes:
     content = io.BytesIO()
     with ZipFile(content, "w") as archive:
-        archive.writestr("../../evil.png", picture())
+        archive.writestr("../../evil.png", image())
     return content.getvalue()
 
 
-def test_no_clip_is_a_bomb(target: Target, torture: Torture) -> None:
-    video, pictures = "/api/runs?name=evil.mp4", "/api/runs/pictures?name=evil"
-    good = picture()
+def test_no_upload_is_a_bomb(target: Target, torture: Torture) -> None:
+    video, images = "/api/runs?name=evil.mp4", "/api/runs/images?name=evil"
+    good = image()
     gif = b"GIF89a" + struct.pack("<HH", 65535, 65535) + bytes(600)
     text = chunk(b"zTXt", b"bomb\0\0" + zlib.compress(bytes(50_000_000), 9))
     headers = f"{target.host}{target.key}"
     chunked = f"{headers}Transfer-Encoding: chunked\r\n"
-    pieces = b"".join(b"4000\r\n" + VIDEO.ljust(0x4000, b"\0") + b"\r\n" for _ in range(20)) + b"0\r\n\r\n"
+    chunks = b"".join(b"4000\r\n" + VIDEO.ljust(0x4000, b"\0") + b"\r\n" for _ in range(20)) + b"0\r\n\r\n"
     smuggled = VIDEO + b"\r\nDELETE /api/runs/x HTTP/1.1\r\n\r\n"
     multipart = "multipart/form-data; boundary=xx"
     answers = {
-        "a body over the limit": target.ask("POST", video, VIDEO + bytes(LIMIT)),
-        "pictures over the limit": upload(target, [("a.png", good + bytes(LIMIT)), ("b.png", good)]),
-        "a body over the limit in pieces": target.send("POST", video, chunked, pieces, length=False),
-        "pictures over the limit in pieces": target.send(
-            "POST", pictures, f"{chunked}Content-Type: {multipart}\r\n", pieces, length=False
+        "a body over the limit": target.request("POST", video, VIDEO + bytes(UPLOAD_LIMIT)),
+        "images over the limit": upload(target, [("a.png", good + bytes(UPLOAD_LIMIT)), ("b.png", good)]),
+        "a chunked body over the limit": target.send("POST", video, chunked, chunks, length=False),
+        "chunked images over the limit": target.send(
+            "POST", images, f"{chunked}Content-Type: {multipart}\r\n", chunks, length=False
         ),
-        "more than it says": target.send("POST", video, f"{headers}Content-Length: 612\r\n", smuggled, length=False),
-        "a length and pieces": target.send("POST", video, f"{chunked}Content-Length: 4\r\n", pieces, length=False),
-        "a piece of no end": target.send("POST", video, chunked, b"FFFFFFFFFFFFFFFFFFFFF\r\nx", length=False),
-        "too many pictures": upload(target, [(f"{n}.png", b"") for n in range(MOST_PICTURES + 1)]),
-        "a picture of 2.5 billion px": upload(target, [("a.png", bomb(50_000, 50_000)), ("b.png", good)]),
-        "a picture of 100 million px": upload(target, [("a.png", bomb(10_000, 10_000)), ("b.png", good)]),
-        "a picture of no px": upload(target, [("a.png", bomb(0, 0)), ("b.png", good)]),
-        "a picture with 50 MB of text": upload(target, [("a.png", bomb(20, 16, text)), ("b.png", good)]),
-        "a picture cut short": upload(target, [("a.png", good[:40]), ("b.png", good)]),
-        "a video of 4 billion px": target.ask("POST", video, gif),
-        "a zip that is called a picture": upload(target, [("a.png", zipped()), ("b.png", good)]),
+        "more bytes than its length": target.send(
+            "POST", video, f"{headers}Content-Length: 612\r\n", smuggled, length=False
+        ),
+        "a length and chunks": target.send("POST", video, f"{chunked}Content-Length: 4\r\n", chunks, length=False),
+        "a chunk of endless length": target.send("POST", video, chunked, b"FFFFFFFFFFFFFFFFFFFFF\r\nx", length=False),
+        "too many images": upload(target, [(f"{n}.png", b"") for n in range(MAX_IMAGES + 1)]),
+        "an image of 2.5 billion px": upload(target, [("a.png", bomb(50_000, 50_000)), ("b.png", good)]),
+        "an image of 100 million px": upload(target, [("a.png", bomb(10_000, 10_000)), ("b.png", good)]),
+        "an image of no px": upload(target, [("a.png", bomb(0, 0)), ("b.png", good)]),
+        "an image with 50 MB of text": upload(target, [("a.png", bomb(20, 16, text)), ("b.png", good)]),
+        "a truncated image": upload(target, [("a.png", good[:40]), ("b.png", good)]),
+        "a video of 4 billion px": target.request("POST", video, gif),
+        "a zip that is called an image": upload(target, [("a.png", zipped()), ("b.png", good)]),
         "a zip": upload(target, [("a.zip", zipped()), ("b.zip", zipped())]),
-        "a zip that is called a video": target.ask("POST", video, zipped() + bytes(600)),
-        "a drawing with a script": upload(target, [("a.svg", b"<svg onload='alert(1)'/>"), ("b.png", good)]),
-        "a page": target.ask("POST", video, b"<html><script>alert(1)</script></html>" * 30),
-        "a list of other files": target.ask("POST", video, b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n" * 30),
-        "FFmpeg's list of other files": target.ask("POST", video, b"ffconcat version 1.0\nfile /etc/passwd\n" * 30),
-        "a program": target.ask("POST", video, b"\x7fELF" + bytes(600)),
-        "nothing": target.ask("POST", video),
-        "no picture": upload(target, []),
-        "pictures in another field": upload(target, [("a.png", good), ("b.png", good)], "other"),
-        "two pictures of one name": upload(target, [("a.png", good), ("a.png", good)]),
-        "a form of no kind": target.send("POST", pictures, headers, form([("a.png", good)])),
-        "a form without a boundary": target.ask("POST", pictures, form([("a.png", good)]), "multipart/form-data"),
-        "a form with a long boundary": target.ask(
-            "POST", pictures, b"x", f"multipart/form-data; boundary={'x' * 2000}"
+        "a zip that is called a video": target.request("POST", video, zipped() + bytes(600)),
+        "an SVG with a script": upload(target, [("a.svg", b"<svg onload='alert(1)'/>"), ("b.png", good)]),
+        "a page": target.request("POST", video, b"<html><script>alert(1)</script></html>" * 30),
+        "a list of other files": target.request("POST", video, b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n" * 30),
+        "FFmpeg's list of other files": target.request("POST", video, b"ffconcat version 1.0\nfile /etc/passwd\n" * 30),
+        "a program": target.request("POST", video, b"\x7fELF" + bytes(600)),
+        "nothing": target.request("POST", video),
+        "no image": upload(target, []),
+        "images in another field": upload(target, [("a.png", good), ("b.png", good)], "other"),
+        "two images of one name": upload(target, [("a.png", good), ("a.png", good)]),
+        "a form without a type": target.send("POST", images, headers, form([("a.png", good)])),
+        "a form without a boundary": target.request("POST", images, form([("a.png", good)]), "multipart/form-data"),
+        "a form with a long boundary": target.request(
+            "POST", images, b"x", f"multipart/form-data; boundary={'x' * 2000}"
         ),
-        "a form that is broken": target.ask("POST", pictures, b"--xx\r\n: \0\r\n", multipart),
-        "a form with many headers": target.ask("POST", pictures, b"--xx\r\n" + b"A: b\r\n" * 5000, multipart),
-        "a form with a long header": target.ask("POST", pictures, b"--xx\r\nA: " + b"b" * 100_000, multipart),
+        "a malformed form": target.request("POST", images, b"--xx\r\n: \0\r\n", multipart),
+        "a form with many headers": target.request("POST", images, b"--xx\r\n" + b"A: b\r\n" * 5000, multipart),
+        "a form with a long header": target.request("POST", images, b"--xx\r\nA: " + b"b" * 100_000, multipart),
     }
-    for what, said in LENGTHS.items():
-        for path in (video, pictures):
-            answers[f"{path}, length: {what}"] = target.send("POST", path, headers + said, b"body", length=False)
+    for what, length in LENGTHS.items():
+        for path in (video, images):
+            answers[f"{path}, length: {what}"] = target.send("POST", path, headers + length, b"body", length=False)
     refused(torture, "uploads", answers)
 
 
-def test_no_order_is_too_large(target: Target, torture: Torture) -> None:
+def test_no_json_body_is_too_large_or_malformed(target: Target, torture: Torture) -> None:
     bodies = {
-        "over the limit": b'{"positions": [' + b" " * MOST + b"]}",
+        "over the limit": b'{"positions": [' + b" " * MAX_JSON + b"]}",
         "deep": b"[" * 100_000 + b"]" * 100_000,
-        "deep in its place": b'{"positions": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        "deep in a field": b'{"positions": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
         "not UTF-8": b'{"positions": ["\xff\xfe"]}',
         "no JSON": b"positions=1",
         "nothing": b"",
         "a number of a million digits": b'{"frame": '
         + b"9" * 1_000_000
-        + b', "positions": [], "paths": [], "objects": 0}',
-        "not a number": b'{"positions": [[NaN, NaN]], "paths": [[[Infinity, 1]]], "target": NaN}',
-        "of another kind": b'{"positions": {"__proto__": 1}, "paths": 1, "crop": "x"}',
+        + b', "positions": [], "trajectories": [], "objects": 0}',
+        "not a number": b'{"positions": [[NaN, NaN]], "trajectories": [[[Infinity, 1]]], "target": NaN}',
+        "of another kind": b'{"positions": {"__proto__": 1}, "trajectories": 1, "crop": "x"}',
     }
     answers = {}
-    ordered = [(method, path) for method, path, known in target.routes if "requestBody" in known]
-    assert len(ordered) == 3
-    for method, path in ordered:
+    with_body = [(method, path) for method, path, known in target.routes if "requestBody" in known]
+    assert len(with_body) == 3
+    for method, path in with_body:
         for what, body in bodies.items():
-            answers[f"{path}: {what}"] = target.ask(method, filled(path), body)
+            answers[f"{path}: {what}"] = target.request(method, filled(path), body)
         headers = f"{target.host}{target.key}Transfer-Encoding: chunked\r\n"
-        pieces = (b"FFFFF\r\n" + b" " * 0xFFFFF + b"\r\n") * 5 + b"0\r\n\r\n"
-        answers[f"{path}: over the limit in pieces"] = target.send(method, filled(path), headers, pieces, length=False)
-        for what, said in LENGTHS.items():
+        chunks = (b"FFFFF\r\n" + b" " * 0xFFFFF + b"\r\n") * 5 + b"0\r\n\r\n"
+        answers[f"{path}: over the limit in chunks"] = target.send(method, filled(path), headers, chunks, length=False)
+        for what, length in LENGTHS.items():
             answers[f"{path}, length: {what}"] = target.send(
-                method, filled(path), target.host + target.key + said, b"body", length=False
+                method, filled(path), target.host + target.key + length, b"body", length=False
             )
-    film = json.dumps({"paths": [[None, None, None]] * 3001}).encode()
-    answers["a film of no end"] = target.ask("POST", f"/api/runs/{DEMO_ID}/film", film)
+    video = json.dumps({"trajectories": [[None, None, None]] * 3001}).encode()
+    answers["a very long video"] = target.request("POST", f"/api/runs/{DEMO_ID}/video", video)
     far = json.dumps({"positions": [[1e308, -1e308]] * 3}).encode()
-    answers["a place that is nowhere"] = target.ask("POST", f"/api/runs/{DEMO_ID}/draw", far)
+    answers["a position far outside"] = target.request("POST", f"/api/runs/{DEMO_ID}/render", far)
     refused(torture, "orders", answers)
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(target: Target, torture: Torture, places: Path) -> None:
-    for path in ("/api/runs?name=evil.mp4", "/api/runs/pictures?name=evil"):
+def test_an_interrupted_upload_leaves_no_file(target: Target, torture: Torture, folders: Path) -> None:
+    for path in ("/api/runs?name=evil.mp4", "/api/runs/images?name=evil"):
         kind = "Content-Type: multipart/form-data; boundary=xx\r\n"
         headers = f"{target.host}{target.key}{kind}Content-Length: 100000\r\nConnection: close\r\n"
         with socket.create_connection(("127.0.0.1", target.port), timeout=10) as connection:
-            begun = VIDEO if "mp4" in path else form([("a.png", picture())])
+            begun = VIDEO if "mp4" in path else form([("a.png", image())])
             connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n".encode() + begun)
         torture.count(ROW, attacks=1, uploads=1)
-    target.ask("GET", "/api/state")
-    assert [path.name for path in (places / "temporary").iterdir()] == []
+    target.request("GET", "/api/state")
+    assert [path.name for path in (folders / "temporary").iterdir()] == []

@@ -4,12 +4,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.studio.studio_server import Json, client, video_bytes
+from tests.studio.studio_server import Json, open_client, video_bytes
 
 
 @pytest.fixture(scope="session")
 def video(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A small video."""
     return video_bytes(tmp_path_factory.getbasetemp())
 
 
@@ -19,16 +18,16 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def studio(home: Path) -> Iterator[TestClient]:
-    """A client of a studio whose trainings only pretend."""
-    with client(home) as asking:
-        yield asking
+def client(home: Path) -> Iterator[TestClient]:
+    """A client of a studio whose trainings only count epochs."""
+    with open_client(home) as opened:
+        yield opened
 
 
 @pytest.fixture
-def run(studio: TestClient, video: bytes) -> Json:
+def run(client: TestClient, video: bytes) -> Json:
     """An uploaded clip."""
-    answer = studio.post("/api/runs?name=small.mp4", content=video)
-    assert answer.status_code == 201, answer.text
-    made: Json = answer.json()
-    return made
+    response = client.post("/api/runs?name=small.mp4", content=video)
+    assert response.status_code == 201, response.text
+    run: Json = response.json()
+    return run

@@ -1,17 +1,17 @@
-"""A real training that is short, for a clip that is small; done in the training's own process."""
+"""A real but short training of a small clip, run in the training process."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from withinpx.studio.process import Flag
+from withinpx.studio.queue import Flag
 from withinpx.studio.runs import Run
 
 
 def train_small(folder: Path, run: Run, stop: Flag) -> None:
-    """All that the studio does, in fewer steps and on one thread."""
-    import torch  # noqa: PLC0415  (as the studio does: nobody waits for torch before it is needed)
+    """What the studio does, in fewer steps and on one thread. The imports load torch."""
+    import torch  # noqa: PLC0415
 
     from tests.tracked_clip import BATCH, STEPS, WARM_START_STEPS  # noqa: PLC0415
     from withinpx.studio.worker import work  # noqa: PLC0415

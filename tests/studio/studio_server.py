@@ -1,4 +1,4 @@
-"""A studio to test: clips that are small, trainings that only pretend, and a client that may ask."""
+"""Studios to test, in this process or another, and clients of them."""
 
 import os
 import socket
@@ -18,101 +18,100 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from tests.studio.pretended import pretend
+from tests.studio.fake_training import count_epochs
 from tests.tracked_clip import small_stage
 from withinpx.data.scenes import write_clip_video
 from withinpx.studio.app import create_app
-from withinpx.studio.process import Work
-from withinpx.studio.serving import listen
+from withinpx.studio.queue import Work
+from withinpx.studio.server import bind
 
 TOKEN = "a token for tests"  # noqa: S105
-KEY = {"Authorization": f"Bearer {TOKEN}"}
+AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
 ADDRESS = "http://127.0.0.1:8765"
-LIMIT = 200_000  # bytes
+UPLOAD_LIMIT = 200_000  # bytes
 Json = dict[str, Any]
 
 
 @cache
 def video_bytes(folder: Path) -> bytes:
-    """A small video of three things, 24 frames of 64x54 px."""
+    """A video of three objects, 24 frames of 64x54 px."""
     path = folder / "small.mp4"
     write_clip_video(path, small_stage().render().clip)
     return path.read_bytes()
 
 
 @contextmanager
-def client(home: Path, work: Work = pretend, limit: int = LIMIT) -> Iterator[TestClient]:
-    """Asks a studio in this process."""
-    app = create_app(home, TOKEN, upload_limit=limit, work=work)
-    with TestClient(app, base_url=ADDRESS, headers=KEY, follow_redirects=False) as asking:
-        yield asking
+def open_client(home: Path, work: Work = count_epochs) -> Iterator[TestClient]:
+    """A client of a studio in this process."""
+    app = create_app(home, TOKEN, upload_limit=UPLOAD_LIMIT, work=work)
+    with TestClient(app, base_url=ADDRESS, headers=AUTHORIZATION, follow_redirects=False) as client:
+        yield client
 
 
 @contextmanager
 def listening(app: FastAPI) -> Iterator[int]:
-    """The same behind a real socket; its port."""
-    place = listen("127.0.0.1", 0)
+    """Serve an app from a thread; yields the port."""
+    bound_socket = bind("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound_socket]})
     thread.start()
-    until(lambda: server.started)
+    wait_until(lambda: server.started)
     try:
-        yield int(place.getsockname()[1])
+        yield int(bound_socket.getsockname()[1])
     finally:
+        app.state.studio.closing.set()  # ends event streams
         server.should_exit = True
         thread.join()
-        place.close()
+        bound_socket.close()
 
 
 @contextmanager
-def served(home: Path, work: Work = pretend) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
-    """A server in a process of its own, and who asks it."""
-    command = [sys.executable, "-m", "tests.studio.serve_alone", str(home), TOKEN, work.__module__, work.__name__]
+def served(home: Path, work: Work = count_epochs) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
+    """A studio in its own process, and a client."""
+    command = [sys.executable, "-m", "tests.studio.serve", str(home), TOKEN, work.__module__, work.__name__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603
         assert process.stdout is not None
         try:
-            port = int(process.stdout.readline())
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=KEY, timeout=30) as asking:
-                until(lambda: answers(asking))
-                yield process, asking
+            address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+            with httpx.Client(base_url=address, headers=AUTHORIZATION, timeout=30) as client:
+                wait_until(lambda: responds(client))
+                yield process, client
         finally:
             process.kill()
 
 
-def answers(asking: httpx.Client) -> bool:
-    """Does it listen?"""
+def responds(client: httpx.Client) -> bool:
     try:
-        return asking.get("/api/state").status_code == 200
+        return client.get("/api/state").status_code == 200
     except httpx.TransportError:
         return False
 
 
-def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for something; it is an error if it never comes."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
+def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 
-def state_of(asking: TestClient, each: str) -> str:
-    return str(asking.get(f"/api/runs/{each}").json()["state"])
+def state_of(client: TestClient | httpx.Client, run_id: str) -> str:
+    return str(client.get(f"/api/runs/{run_id}").json()["state"])
 
 
-def is_sentence(answer: Any) -> bool:
-    """The one form of every refusal: one line that ends, and tells no path."""
-    said = answer.json()["error"]
+def is_error_sentence(response: Any) -> bool:
+    """The form of every error: one line that ends with a full stop and holds no path."""
+    message = response.json()["error"]
     return (
-        set(answer.json()) == {"error"}
-        and said.endswith(".")
-        and "\n" not in said
-        and tempfile.gettempdir() not in said
+        set(response.json()) == {"error"}
+        and message.endswith(".")
+        and "\n" not in message
+        and tempfile.gettempdir() not in message
     )
 
 
-def sent(port: int, request: bytes) -> socket.socket:
-    """A connection on which something was sent as it is."""
+def send_raw(port: int, request: bytes) -> socket.socket:
+    """An open connection on which these bytes were sent."""
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(request)
     return connection

@@ -1,1 +1,1 @@
-"""The web page: drop a clip, watch it being learned, read its certificate, move its objects."""
+"""The web page: upload a clip, watch the training, read the certificate, move the objects."""

@@ -1,62 +1,48 @@
-"""Runs on disk: one folder each, named by its id, described by a ``run.json`` that is whole at any moment."""
+"""Runs on disk: one folder per run, named by its id and described by a ``run.json`` that is replaced atomically."""
 
+import json
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from withinpx.errors import InputError
-from withinpx.files import read_json, writable_folder, write_json
-from withinpx.studio.progress import last_progress
-from withinpx.studio.refusal import no_such_run
+from pydantic import TypeAdapter
+from starlette.exceptions import HTTPException
+
+from withinpx.files import writable_folder, write_json
+from withinpx.studio.options import Options
 
 State = Literal["ready", "waiting", "training", "stopped", "finished", "failed"]
-DESCRIPTION, CLIP, OUT, PROGRESS, PREVIEW = "run.json", "clip", "out", "progress.jsonl", "preview.png"
-PLACES, OUTCOME, REASONS, INSPECTION = "preview.json", "outcome.json", "reasons.csv", "inspection.json"
-LOOKING, WANTED = "looking.json", "wanted.json"  # how far an inspection is, and with which options one is wanted
-OF_A_TRAINING = (OUT, PROGRESS, PREVIEW, PLACES, OUTCOME, REASONS)
-ARRIVING, LEAVING = ".arriving-", ".leaving-"  # folders that are not runs yet, or no longer
+Stage = Literal["reading", "inspecting", "warm start", "training", "certifying", "detecting", "writing"]
+DESCRIPTION, CLIP, INSPECTION, INSPECTING = "run.json", "clip", "inspection.json", "inspecting.json"
+OUT, PROGRESS, PREVIEW, OUTCOME = "out", "progress.jsonl", "preview.png", "outcome.json"
+PREVIEW_POSITIONS = "preview.json"
+TRAINING_FILES = (OUT, PROGRESS, PREVIEW, PREVIEW_POSITIONS, OUTCOME)
+UPLOADING, DELETING = ".uploading-", ".deleting-"  # prefixes of folders that are not runs
 ACTIVE = ("waiting", "training")
-UNDER_WAY = (*ACTIVE, "stopped")  # whose progress is worth telling
+TAIL = 4096  # bytes of progress.jsonl that hold its last line for certain
 
 
 @dataclass(frozen=True)
 class Footage:
-    """What is known of a clip before it is looked at."""
+    """What is known of a clip without decoding all of it."""
 
     width: int  # px
     height: int
     frames: int
     seconds: float
-    pictures: bool = False  # a folder of images
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a person may choose."""
-
-    objects: int | None = None  # None finds the number
-    crop: tuple[int, int, int, int] | None = None  # left, top, width, height, px of the recording
-    background: Literal["auto", "layered", "perspective", "nearby"] = "auto"
-    target: float | None = None  # px of the recording
-    seed: int = 0
-    quick: bool = False  # one seed, and a narrow network
-
-    @classmethod
-    def from_json(cls, known: dict[str, Any]) -> "Options":
-        """Back from JSON."""
-        crop = known.get("crop")
-        return cls(**{**known, "crop": None if crop is None else tuple(crop)})
+    images: bool = False  # a folder of images
 
 
 @dataclass(frozen=True)
 class Run:
-    """One clip and what was made of it."""
+    """A clip, its options and what became of it."""
 
     id: str
     name: str
@@ -66,119 +52,137 @@ class Run:
     state: State = "ready"
     error: str | None = None
     result: dict[str, Any] | None = None
-    trained: Options | None = None  # what the files in ``out`` were made with
+    trained: Options | None = None  # the options that the files in ``out`` were made with
     queued: float = 0.0  # when it was last put into the queue, s
     demo: bool = False
 
-    @classmethod
-    def from_json(cls, known: dict[str, Any]) -> "Run":
-        """Back from ``run.json``."""
-        trained = known.get("trained")
-        return cls(
-            **{
-                **known,
-                "clip": Footage(**known["clip"]),
-                "options": Options.from_json(known["options"]),
-                "trained": None if trained is None else Options.from_json(trained),
-            }
-        )
-
-
-def new_id() -> str:
-    """Sixteen hexadecimal digits that nobody can guess."""
-    return secrets.token_hex(8)
-
-
-def now() -> str:
-    """The time, to the millisecond: the newest run comes first."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
 
 class Runs:
-    """All runs. What they are is in memory; every change of it is on the disk before anybody is told."""
+    """All runs, kept in memory; a change is on disk before anyone sees it."""
 
-    def __init__(self, home: Path, demo: Path | None = None) -> None:
+    def __init__(self, home: Path, demo: Path) -> None:
         self._lock = RLock()
         self.root = writable_folder(home / "runs")
-        for left in [*self.root.glob(f"{ARRIVING}*"), *self.root.glob(f"{LEAVING}*")]:
-            shutil.rmtree(left, ignore_errors=True)
-        self._folders = {path.name: path for path in self.root.iterdir() if (path / DESCRIPTION).exists()}
         self._runs: dict[str, Run] = {}
-        for each, folder in self._folders.items():
-            with suppress(InputError, TypeError, KeyError):  # one that cannot be read does not keep others from sight
-                run = Run.from_json(read_json(folder / DESCRIPTION))
-                self._runs[each] = replace(run, id=each)
-        self.demo = ""
-        if demo is not None:
-            run = replace(Run.from_json(read_json(demo / DESCRIPTION)), demo=True)
-            self.demo, self._runs[run.id], self._folders[run.id] = run.id, run, demo
+        for folder in list(self.root.iterdir()):
+            if folder.name.startswith((UPLOADING, DELETING)):
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            with suppress(OSError, ValueError):  # an unreadable run must not hide the others
+                self._runs[folder.name] = replace(_read_run(folder), id=folder.name)
+        run = replace(_read_run(demo), demo=True)
+        self.demo, self._demo_folder, self._runs[run.id] = run.id, demo, run
 
     def __iter__(self) -> Iterator[Run]:
+        """Newest first, the demo last."""
         with self._lock:
             return iter(sorted(self._runs.values(), key=lambda run: (not run.demo, run.created), reverse=True))
 
-    def __contains__(self, each: str) -> bool:
-        return each in self._runs
+    def __getitem__(self, run_id: str) -> Run:
+        try:
+            return self._runs[run_id]
+        except KeyError:
+            message = "There is no such run: it may have been deleted."
+            raise HTTPException(HTTPStatus.NOT_FOUND, message) from None
 
-    def __getitem__(self, each: str) -> Run:
-        with self._lock:
-            if each not in self._runs:
-                raise no_such_run()
-            return self._runs[each]
+    def folder(self, run_id: str) -> Path:
+        return self._demo_folder if self[run_id].demo else self.root / run_id
 
-    def folder(self, each: str) -> Path:
-        """Where a run keeps its files."""
-        if each not in self._folders:
-            raise no_such_run()
-        return self._folders[each]
-
-    def clip(self, each: str) -> Path:
+    def clip(self, run_id: str) -> Path:
         """The recording: a file, or a folder of images."""
-        return self.folder(each) / CLIP / self[each].name
+        return self.folder(run_id) / CLIP / self[run_id].name
 
-    def arriving(self, each: str) -> Path:
-        """Where a clip is gathered until it is known to be one; what is left here is removed at the next start."""
-        folder = self.root / f"{ARRIVING}{each}"
+    @contextmanager
+    def upload_folder(self) -> Iterator[Path]:
+        """A folder for an incoming clip, removed unless ``add`` turns it into a run."""
+        folder = self.root / f"{UPLOADING}{secrets.token_hex(8)}"
         (folder / CLIP).mkdir(parents=True)
-        return folder
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def add(self, run: Run, arrived: Path) -> Run:
-        """A new run, from the folder that its clip arrived in."""
-        write_json(arrived / DESCRIPTION, asdict(run))
+    def add(self, folder: Path, name: str, clip: Footage) -> Run:
+        """A new run from an upload folder."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        run = Run(secrets.token_hex(8), name, now, clip)
+        write_json(folder / DESCRIPTION, asdict(run))
         with self._lock:
-            arrived.rename(self.root / run.id)
-            self._runs[run.id], self._folders[run.id] = run, self.root / run.id
+            folder.rename(self.root / run.id)
+            self._runs[run.id] = run
         return run
 
-    def change(self, each: str, **what: Any) -> Run:
-        """Say something new of a run."""
+    def change(self, run_id: str, **changes: Any) -> Run:
         with self._lock:
-            run = replace(self[each], **what)
-            write_json(self.folder(each) / DESCRIPTION, asdict(run))
-            self._runs[each] = run
+            run = replace(self[run_id], **changes)
+            write_json(self.folder(run_id) / DESCRIPTION, asdict(run))
+            self._runs[run_id] = run
             return run
 
-    def delete(self, each: str) -> None:
-        """Forget a run and remove its files."""
+    def delete(self, run_id: str) -> None:
         with self._lock:
-            folder = self.folder(each)
-            leaving = folder.with_name(f"{LEAVING}{each}")
-            folder.rename(leaving)
-            del self._runs[each], self._folders[each]
-        shutil.rmtree(leaving, ignore_errors=True)
+            folder = self.folder(run_id).rename(self.root / f"{DELETING}{run_id}")
+            del self._runs[run_id]
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def forget_training(self, each: str) -> None:
-        """Remove what a training left, so that the next one begins anew."""
-        for name in OF_A_TRAINING:
-            path = self.folder(each) / name
+    def delete_training(self, run_id: str) -> None:
+        """Remove what a training wrote, so that the next one starts from scratch."""
+        for name in TRAINING_FILES:
+            path = self.folder(run_id) / name
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
 
-    def told(self, run: Run) -> dict[str, Any]:
-        """A run as the page sees it."""
-        progress = last_progress(self.folder(run.id) / PROGRESS) if run.state in UNDER_WAY else None
-        known = asdict(run)
-        del known["queued"]
-        return {**known, "progress": progress}
+    def to_json(self, run: Run) -> dict[str, Any]:
+        """A run as the page gets it."""
+        shown = asdict(run)
+        del shown["queued"]
+        path = self.folder(run.id) / PROGRESS
+        return {**shown, "progress": last_progress(path) if run.state in (*ACTIVE, "stopped") else None}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of ``progress.jsonl``."""
+
+    stage: Stage
+    done: int
+    total: int
+    loss: float | None = None
+    accuracy: float | None = None
+    seconds_left: float | None = None
+    seed: int = 0
+
+
+def add_progress(path: Path, progress: Progress) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(progress)) + "\n")
+
+
+def read_progress(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """The complete lines from byte ``start`` on, and the byte after them."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            text = file.read()
+    except FileNotFoundError:
+        return [], 0
+    complete = text[: text.rfind(b"\n") + 1]
+    lines = []
+    for line in complete.splitlines():
+        with suppress(ValueError):  # a crash can cut a line short
+            parsed = json.loads(line)
+            if isinstance(parsed, dict):
+                lines.append(parsed)
+    return lines, start + len(complete)
+
+
+def last_progress(path: Path) -> dict[str, Any] | None:
+    size = path.stat().st_size if path.exists() else 0
+    lines, _ = read_progress(path, max(0, size - TAIL))
+    return lines[-1] if lines else None
+
+
+def _read_run(folder: Path) -> Run:
+    return TypeAdapter(Run).validate_json((folder / DESCRIPTION).read_bytes())

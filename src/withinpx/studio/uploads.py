@@ -1,82 +1,71 @@
-"""Clips that come in: straight to the disk, no larger than allowed, and what they say they are."""
+"""Incoming clips: streamed to disk and accepted only if their content is a video or a set of images."""
 
-import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
+from typing import BinaryIO
 
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 from PIL import Image
-from starlette.requests import ClientDisconnect, Request
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.exceptions import HTTPException
 
 from withinpx.data.images import ENDINGS
 from withinpx.errors import InputError
-from withinpx.studio.frames import MOST_PIXELS, picture_footage, video_footage
-from withinpx.studio.names import check_name
-from withinpx.studio.picture_parts import PictureParts
-from withinpx.studio.refusal import Refusal
-from withinpx.studio.runs import CLIP, Footage, Run, Runs, new_id, now
+from withinpx.studio.frames import MAX_PIXELS, image_footage, video_footage
+from withinpx.studio.runs import CLIP, Footage, Run, Runs
 
-HEAD = 400  # bytes that tell what a file is
-COURTESY, COURTESY_S = 8_000_000, 0.5  # bytes of a refused upload that are still taken in, and for how long
+HEAD = 400  # bytes that identify a file type
+MAX_NAME = 120  # bytes
+MAX_IMAGES = 5000
+FIELD = b"images"
 IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP")
-Stream = AsyncIterator[bytes]
 
 
-@dataclass(frozen=True)
-class Body:
-    """What a request brings, and what it says of it."""
-
-    stream: Stream
-    length: int | None  # bytes
-    kind: str  # its content type
-
-    @classmethod
-    def of(cls, request: Request) -> "Body":
-        """Not yet read."""
-        length = request.headers.get("content-length", "")
-        kind = request.headers.get("content-type", "")
-        return cls(request.stream(), int(length) if length.isdecimal() else None, kind)
+async def receive_video(runs: Runs, name: str, request: Request) -> Run:
+    check_name(name)
+    with runs.upload_folder() as folder:
+        path = folder / CLIP / name
+        await _store_video(request.stream(), path)
+        footage = await run_in_threadpool(_checked, video_footage, path)
+        return runs.add(folder, name, footage)
 
 
-async def receive_video(runs: Runs, name: str, body: Body, limit: int) -> Run:
-    """A video as a new run."""
-    async with _courtesy(body.stream):
-        _check(name, body, limit)
-        each = new_id()
-        with _gathered(runs, each) as folder:
-            path = folder / CLIP / name
-            await _store(body.stream, path, limit)
-            footage = await asyncio.to_thread(_checked, path, video_footage)
-            return runs.add(Run(each, name, now(), footage), folder)
+async def receive_images(runs: Runs, name: str, request: Request) -> Run:
+    check_name(name)
+    with runs.upload_folder() as folder:
+        images = folder / CLIP / name
+        images.mkdir()
+        form = ImageForm(request.headers.get("content-type", ""), images)
+        try:
+            async for chunk in request.stream():
+                await run_in_threadpool(form.write, chunk)
+        finally:
+            form.close()
+        footage = await run_in_threadpool(_checked_images, images, form.names)
+        return runs.add(folder, name, footage)
 
 
-async def receive_pictures(runs: Runs, name: str, body: Body, limit: int) -> Run:
-    """A folder of images as a new run."""
-    async with _courtesy(body.stream):
-        _check(name, body, limit)
-        each = new_id()
-        with _gathered(runs, each) as folder:
-            into = folder / CLIP / name
-            into.mkdir()
-            names = await _store_pictures(body, into, limit)
-            footage = await asyncio.to_thread(_checked_pictures, into, names)
-            return runs.add(Run(each, name, now(), footage), folder)
-
-
-def copy_of_demo(runs: Runs) -> Run:
+def copy_demo(runs: Runs) -> Run:
     """The demo's clip as a new run, ready to be trained."""
-    each = new_id()
-    with _gathered(runs, each) as folder:
-        demo = runs[runs.demo]
+    demo = runs[runs.demo]
+    with runs.upload_folder() as folder:
         shutil.copyfile(runs.clip(demo.id), folder / CLIP / demo.name)
-        return runs.add(Run(each, demo.name, now(), demo.clip), folder)
+        return runs.add(folder, demo.name, demo.clip)
+
+
+def check_name(name: str) -> None:
+    """Refuse everything but a plain file name."""
+    has_path = any(part in name for part in ("/", "\\", ":", "\0")) or name.startswith(".")
+    if not name or has_path or not name.isprintable() or len(name.encode()) > MAX_NAME or name != name.strip():
+        raise _bad_request(f"Give the clip a plain file name, without folders, of at most {MAX_NAME} characters.")
 
 
 def is_video(head: bytes) -> bool:
-    """Does a file begin as a video does? What refers to other files, as playlists do, is none."""
+    """By the first bytes. Playlists and other files that refer to files are not videos."""
     return (
         head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")  # MP4, MOV
         or head.startswith((b"\x1aE\xdf\xa3", b"FLV", b"OggS", b"GIF8", b"YUV4MPEG2"))  # Matroska and WebM first
@@ -86,116 +75,133 @@ def is_video(head: bytes) -> bool:
     )
 
 
-def too_large(limit: int) -> Refusal:
-    """For what is over the limit."""
-    megabytes = f"{limit / 1e6:.0f} MB"
-    return Refusal(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        f"The clip is larger than {megabytes}: shorten it, or start withinpx studio with a larger --upload-limit-mb.",
-    )
+class ImageForm:
+    """A multipart form that streams each image to its file.
+
+    Starlette's ``request.form`` keeps one temporary file open per part: a thousand images exhaust the file handles.
+    """
+
+    def __init__(self, content_type: str, folder: Path) -> None:
+        kind, options = parse_options_header(content_type)
+        if kind != b"multipart/form-data" or b"boundary" not in options:
+            raise _bad_request("The images cannot be read: they are not sent as multipart/form-data.")
+        self.names: list[str] = []
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._name, self._value = b"", b""
+        try:
+            self._parser = MultipartParser(
+                options[b"boundary"],
+                {
+                    "on_part_begin": self._headers.clear,
+                    "on_header_field": self._add_name,
+                    "on_header_value": self._add_value,
+                    "on_header_end": self._end_header,
+                    "on_headers_finished": self._open,
+                    "on_part_data": self._write,
+                    "on_part_end": self.close,
+                },
+            )
+        except FormParserError:
+            raise _bad_request("The images cannot be read: the form is malformed.") from None
+
+    def write(self, chunk: bytes) -> None:
+        try:
+            self._parser.write(chunk)
+        except FormParserError:
+            raise _bad_request("The images cannot be read: the form is malformed.") from None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def _add_name(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _add_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _end_header(self) -> None:
+        self._headers.append((self._name.lower(), self._value))
+        self._name, self._value = b"", b""
+
+    def _open(self) -> None:
+        _, options = parse_options_header(dict(self._headers).get(b"content-disposition"))
+        if options.get(b"name") != FIELD or b"filename" not in options:
+            return  # the data of other fields is dropped
+        name = options[b"filename"].decode(errors="replace")
+        check_name(name)
+        if len(self.names) >= MAX_IMAGES:
+            message = f"There are more than {MAX_IMAGES} images: make a video of them, or choose fewer."
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+        try:
+            self._file = (self._folder / name).open("xb")
+        except FileExistsError:
+            raise _bad_request(f"Two images are called {name}: rename one.") from None
+        self.names.append(name)
+
+    def _write(self, data: bytes, start: int, end: int) -> None:
+        if self._file is not None:
+            self._file.write(data[start:end])
 
 
-def not_a_video(name: str, why: str = "its content is none that can be read") -> Refusal:
-    """For what is no video, whatever its name and type say."""
-    return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{name} is not a video: {why}.")
-
-
-@contextmanager
-def _gathered(runs: Runs, each: str) -> Iterator[Path]:
-    """A folder for what arrives. Whatever goes wrong, it is gone afterwards."""
-    folder = runs.arriving(each)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)  # after success it has another name
-
-
-def _check(name: str, body: Body, limit: int) -> None:
-    """What can be refused before anything has come."""
-    check_name(name)
-    if body.length is not None and body.length > limit:
-        raise too_large(limit)
-
-
-async def _store(body: Stream, path: Path, limit: int) -> None:
+async def _store_video(stream: AsyncIterator[bytes], path: Path) -> None:
     head = b""
     with path.open("wb") as file:
-        async for piece in _no_more_than(body, limit):
+        async for chunk in stream:
             if len(head) < HEAD:
-                head += piece[:HEAD]
+                head += chunk[:HEAD]
                 if len(head) >= HEAD and not is_video(head):
-                    raise not_a_video(path.name)
-            await asyncio.to_thread(file.write, piece)
+                    raise _not_a_video(path.name)
+            await run_in_threadpool(file.write, chunk)
     if not is_video(head):
-        raise not_a_video(path.name, "it is empty" if not head else "its content is none that can be read")
+        raise _not_a_video(path.name)
 
 
-async def _store_pictures(body: Body, into: Path, limit: int) -> list[str]:
-    parts = PictureParts(body.kind, into)
-    try:
-        async for piece in _no_more_than(body.stream, limit):
-            await asyncio.to_thread(parts.take, piece)
-    finally:
-        parts.close()
-    return parts.names
-
-
-@asynccontextmanager
-async def _courtesy(body: Stream) -> AsyncIterator[None]:
-    """A little of what is refused is still taken in: a browser reads the answer only when it is done sending."""
-    try:
-        yield
-    except Refusal:
-        size = 0
-        with suppress(ClientDisconnect, TimeoutError):
-            async with asyncio.timeout(COURTESY_S):
-                async for piece in body:
-                    size += len(piece)
-                    if size > COURTESY:
-                        break
-        raise
-
-
-async def _no_more_than(body: Stream, limit: int) -> Stream:
-    size = 0
-    async for piece in body:
-        size += len(piece)
-        if size > limit:
-            raise too_large(limit)
-        yield piece
-
-
-def _checked(path: Path, footage_of: Callable[[Path], Footage]) -> Footage:
+def _checked(footage_of: Callable[[Path], Footage], path: Path) -> Footage:
     try:
         return footage_of(path)
     except InputError as error:
-        said = str(error).replace(str(path), path.name)
-        raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said) from None
+        raise _unsupported(str(error).replace(str(path), path.name)) from None
 
 
-def _checked_pictures(into: Path, names: list[str]) -> Footage:
+def _checked_images(folder: Path, names: list[str]) -> Footage:
     if len(names) < 2:
-        raise Refusal(HTTPStatus.BAD_REQUEST, "One picture is no clip: choose two at least.")
+        raise _bad_request("One image is not a clip: choose at least two.")
     sizes: dict[tuple[int, int], str] = {}
     for name in names:
-        sizes.setdefault(_picture_size(into / name), name)
+        sizes.setdefault(_image_size(folder / name), name)
     if len(sizes) > 1:
-        (one, other), (first, second) = list(sizes)[:2], list(sizes.values())[:2]
-        raise Refusal(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"{first} is {one[0]}x{one[1]} px and {second} is {other[0]}x{other[1]} px: all must be of one size.",
+        (first_size, first), (other_size, other), *_ = sizes.items()
+        raise _unsupported(
+            f"{first} is {first_size[0]}x{first_size[1]} px and {other} is {other_size[0]}x{other_size[1]} px: "
+            "all images must have one size."
         )
-    return _checked(into, picture_footage)
+    return _checked(image_footage, folder)
 
 
-def _picture_size(path: Path) -> tuple[int, int]:
-    """By its content; a name that says otherwise, or nothing that is known, is refused."""
+def _image_size(path: Path) -> tuple[int, int]:
+    """By the content, which must be a known format of a safe size."""
     try:
-        with Image.open(path, formats=IMAGE_FORMATS) as picture:
-            size = picture.size
-            picture.verify()
+        with Image.open(path, formats=IMAGE_FORMATS) as image:
+            size = image.size
+            image.verify()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         size = (0, 0)
-    if not 0 < size[0] * size[1] <= MOST_PIXELS or path.suffix.lower() not in ENDINGS:
-        raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{path.name} is not a picture that can be read.")
+    if not 0 < size[0] * size[1] <= MAX_PIXELS or path.suffix.lower() not in ENDINGS:
+        raise _unsupported(f"{path.name} is not an image that can be read.")
     return size
+
+
+def _bad_request(message: str) -> HTTPException:
+    return HTTPException(HTTPStatus.BAD_REQUEST, message)
+
+
+def _unsupported(message: str) -> HTTPException:
+    return HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
+
+
+def _not_a_video(name: str) -> HTTPException:
+    return _unsupported(f"{name} is not a video that can be read.")

@@ -1,28 +1,46 @@
-"""What a training's own process does: ``track``, with somebody watching who writes down how far it is."""
+"""The process of a training: ``track``, with its progress and previews written to the run's folder."""
 
-import csv
 import os
 import shutil
 import time
 import traceback
 from contextlib import ExitStack
+from io import BytesIO
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+from torch import Tensor
 
 from withinpx.certificate.certificate import Certificate
 from withinpx.errors import InputError, StoppedError
 from withinpx.files import write_atomically, write_json
-from withinpx.studio.frame_times import note_times
-from withinpx.studio.preview import draw_preview
-from withinpx.studio.process import Flag
-from withinpx.studio.progress import Progress, Stage, add_progress
-from withinpx.studio.reading import watched
-from withinpx.studio.runs import CLIP, OUT, OUTCOME, PLACES, PREVIEW, PROGRESS, REASONS, Run
-from withinpx.studio.settings import track_settings
+from withinpx.inference.observation import reconstruct
+from withinpx.model.field import dense_maps
+from withinpx.model.sparse import sparse_softargmax
+from withinpx.palette import colour_of
+from withinpx.studio.frames import save_decoded_times
+from withinpx.studio.options import track_settings
+from withinpx.studio.queue import Flag
+from withinpx.studio.read_progress import reading_progress
+from withinpx.studio.runs import (
+    CLIP,
+    OUT,
+    OUTCOME,
+    PREVIEW,
+    PREVIEW_POSITIONS,
+    PROGRESS,
+    Progress,
+    Run,
+    Stage,
+    add_progress,
+)
 from withinpx.tracking.detect import TRACKS, Chunk
-from withinpx.tracking.detector import Detector, load_clip_detector
+from withinpx.tracking.detector import load_clip_detector
 from withinpx.tracking.exports import export
 from withinpx.tracking.masks import masks_of
 from withinpx.tracking.track import track
@@ -32,18 +50,23 @@ from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.device import choose_device
 from withinpx.training.engine import Engine, SparseEngine
 from withinpx.training.fit import FitSettings
-from withinpx.training.log import Epoch
+from withinpx.training.log import LOG, Epoch
 from withinpx.training.recipe import Recipe
 
 CHECKPOINT_EVERY_S = 10.0
 PREVIEW_EVERY_S = 1.5
-VARIETY = 7  # pictures from one preview to the next
-MOST_MASKS = 3000  # positions; a longer recording's COCO results have boxes alone
+PREVIEW_STEP = 7  # frames from one preview to the next
+MAX_MASKS = 3000  # positions; above it the COCO results have boxes only
+GAP = 6  # px between two panels of a preview
+MIN_SIDE = 240  # px; smaller panels are enlarged
+COLUMNS = 5
+ARM = 7  # px of a cross
+Positions = list[list[float] | None]
 
 
 def work(folder: Path, run: Run, stop: Flag) -> None:
-    """Train a run, or go on with it; what came of it is in ``outcome.json``, and nothing is if it was stopped."""
-    os.chdir(folder / CLIP)  # so that nothing written, and no message, tells where that is
+    """Train a run or resume it. The outcome is in ``outcome.json``, which is not written if the run was stopped."""
+    os.chdir(folder / CLIP)  # relative paths keep the user's folders out of files and messages
     try:
         outcome: dict[str, Any] = {"result": _train(run, Reporter(Path(".."), run, stop))}
     except StoppedError:
@@ -52,139 +75,157 @@ def work(folder: Path, run: Run, stop: Flag) -> None:
         outcome = {"error": str(error)}
     except Exception as error:
         traceback.print_exc()
-        outcome = {"error": f"The training broke down ({type(error).__name__}): what it printed says more."}
+        outcome = {"error": f"The training failed ({type(error).__name__}): see what withinpx studio printed."}
     write_json(Path("..") / OUTCOME, outcome)
 
 
 def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
     out = Path("..") / OUT
-    if not reporter.is_over:
+    if not (out / LOG).exists():  # which ``track`` writes last
         resume = (out / RUN_CONFIG).exists()
         if not resume:
             shutil.rmtree(out, ignore_errors=True)
-        reporter.tell("looking", 0, 1)
+        reporter.report("reading", 0, 1)
         settings = FitSettings(
             choose_device(), checkpoint_every_s=CHECKPOINT_EVERY_S, callbacks=(reporter,), stop=reporter.stop.is_set
         )
         with reporter:
             asked = track_settings(run.options)
-            track(Path(run.name), out, asked, settings, resume=resume, each_chunk=reporter.chunk)
-    reporter.tell("writing", 0, 1)
+            track(Path(run.name), out, asked, settings, resume=resume, each_chunk=reporter.on_chunk)
+    reporter.report("writing", 0, 1)
     detector, _ = load_clip_detector(out)
     tracks = read_tracks(out / TRACKS, *detector.recording)
-    write_exports(out, detector, tracks)
+    masks = masks_of(detector, tracks) if tracks.present.sum() <= MAX_MASKS else None
+    export(tracks, out, ("coco", "mot", "dlc"), masks)
     return result_of(detector.certificate, tracks)
 
 
-def write_exports(out: Path, detector: Detector, tracks: Tracks) -> None:
-    """The tables that other programs read."""
-    masks = masks_of(detector, tracks) if tracks.present.sum() <= MOST_MASKS else None
-    export(tracks, out, ("coco", "mot", "dlc"), masks)
-
-
 def result_of(certificate: Certificate, tracks: Tracks) -> dict[str, Any]:
-    """What came of it, in a few numbers and a sentence."""
-    certified = sum(each.certified for each in certificate.objects)
+    """The summary that lists of runs show."""
+    certified = sum(obj.certified for obj in certificate.objects)
     return {
         "certified": certificate.certified,
         "objects": len(certificate.objects),
         "positions": int(tracks.present.sum()),
         "certified_positions": int(tracks.certified.sum()),
-        "sentence": f"{certified} of {len(certificate.objects)} objects certified",
+        "message": f"{certified} of {len(certificate.objects)} objects certified",
     }
 
 
 class Reporter(Callback):
-    """Writes down how far a training is, and ends it when it shall stop."""
+    """Writes progress and previews, and raises ``StoppedError`` when the run is to stop."""
 
     def __init__(self, folder: Path, run: Run, stop: Flag) -> None:
         self.stop = stop
         self._folder, self._clip, self._frames = folder, Path(run.name), run.clip.frames
-        self._part = run.options.crop or (0, 0, run.clip.width, run.clip.height)
+        self._crop = run.options.crop or (0, 0, run.clip.width, run.clip.height)
         self._seed = run.options.seed
         self._engine: SparseEngine | None = None
-        self._began = self._shown = time.monotonic()
-        self._epochs = self._previews = 0
-        self._detected = 0
-
-    @property
-    def is_over(self) -> bool:
-        """Did ``track`` come to its end before this process began?"""
-        return (self._folder / REASONS).exists()
+        self._started = self._previewed = time.monotonic()
+        self._epochs = self._previews = self._detected = 0
 
     def __enter__(self) -> "Reporter":
-        self._reasons = (self._folder / f".{REASONS}.part").open("w", newline="", encoding="utf-8")
-        csv.writer(self._reasons).writerow(("frame", "object", "reason"))
-        self._looking = ExitStack()
-        self._reading = self._looking.enter_context(watched(self.read))
+        self._reading = ExitStack()
+        self._read = self._reading.enter_context(reading_progress(self.on_read))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *of: object) -> None:
-        self._looking.close()
-        self._reasons.close()
-        part = self._folder / f".{REASONS}.part"
-        if kind is None:
-            part.replace(self._folder / REASONS)
-        else:
-            part.unlink()
+    def __exit__(self, *_: object) -> None:
+        self._reading.close()
 
-    def tell(self, stage: Stage, done: int, of: int, **more: float | None) -> None:
-        """Write a line, if there is a reason to go on."""
-        ends_by_itself = stage in ("warm start", "training") and self._epochs > 0  # and with a checkpoint (fit.py)
-        if not ends_by_itself and self.stop.is_set():
+    def report(self, stage: Stage, done: int, total: int, **more: Any) -> None:
+        stops_itself = stage in ("warm start", "training") and self._epochs > 0  # after a checkpoint (fit.py)
+        if not stops_itself and self.stop.is_set():
             raise StoppedError("Training was stopped.")
-        numbers: dict[str, Any] = more
-        add_progress(self._folder / PROGRESS, Progress(stage, done, of, seed=self._seed, **numbers))
+        add_progress(self._folder / PROGRESS, Progress(stage, done, total, seed=self._seed, **more))
 
-    def read(self, done: int, _: bool) -> None:
-        """Some more frames are read, to be looked at."""
-        self.tell("looking", done, max(done, self._frames))
+    def on_read(self, done: int) -> None:
+        self.report("reading", done, max(done, self._frames))
 
     def on_start(self, engine: Engine, seed: int) -> None:
-        """A training begins or goes on: the clip was looked at."""
-        self._looking.close()
-        note_times(self._clip, self._reading.times_s)
+        self._reading.close()
+        save_decoded_times(self._clip, self._read.times_s)
         self._engine = engine if isinstance(engine, SparseEngine) else None
-        self._seed, self._epochs, self._began = seed, 0, time.monotonic()
+        self._seed, self._epochs, self._started = seed, 0, time.monotonic()
 
     def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
-        """One more step of the warm start is done."""
-        self.tell("warm start", step, max(step, recipe.warm_start_steps))
+        self.report("warm start", step, max(step, recipe.warm_start_steps))
         if not self._epochs:
-            self._began = time.monotonic()
+            self._started = time.monotonic()
 
     def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
-        """One more epoch is done."""
         self._epochs += 1
-        pace = (time.monotonic() - self._began) / self._epochs
+        epoch_s = (time.monotonic() - self._started) / self._epochs
         numbers = {"loss": epoch.loss, "accuracy": epoch.reconstruction_accuracy}
-        left = round(pace * (recipe.epochs - epoch.epoch), 1)
-        self.tell("training", epoch.epoch, recipe.epochs, **numbers, seconds_left=left)
+        seconds_left = round(epoch_s * (recipe.epochs - epoch.epoch), 1)
+        self.report("training", epoch.epoch, recipe.epochs, **numbers, seconds_left=seconds_left)
         last = epoch.epoch == recipe.epochs
-        if self._engine is not None and (last or time.monotonic() - self._shown > PREVIEW_EVERY_S):
-            self._show(self._engine)
+        if self._engine is not None and (last or time.monotonic() - self._previewed > PREVIEW_EVERY_S):
+            self._write_preview(self._engine)
         if last:
-            self.tell("certifying", 0, 1, **numbers)
+            self.report("certifying", 0, 1, **numbers)
 
-    def chunk(self, chunk: Chunk) -> None:
-        """Some more frames are looked at by the finished detector."""
+    def on_chunk(self, chunk: Chunk) -> None:
         self._detected += len(chunk.tracks)
-        self.tell("detecting", self._detected, max(self._detected, self._frames))
-        refused = np.argwhere(chunk.reasons != "").tolist()
-        rows = [(int(chunk.tracks.frames[row]), each, str(chunk.reasons[row, each])) for row, each in refused]
-        csv.writer(self._reasons).writerows(rows)
+        self.report("detecting", self._detected, max(self._detected, self._frames))
 
-    def _show(self, engine: SparseEngine) -> None:
-        number = VARIETY * self._previews % len(engine.scene.images)
-        picture, places = draw_preview(engine, number)
+    def _write_preview(self, engine: SparseEngine) -> None:
+        image, positions = render_preview(engine, PREVIEW_STEP * self._previews % len(engine.scene.images))
         self._previews += 1
-        self._shown = time.monotonic()
-        write_atomically(self._folder / PREVIEW, picture)
-        write_json(self._folder / PLACES, {"positions": [self._in_recording(place, engine) for place in places]})
+        self._previewed = time.monotonic()
+        scale = engine.model.config.width / self._crop[2]
+        in_recording = [
+            position and [round(position[axis] / scale + self._crop[axis], 1) for axis in range(2)]
+            for position in positions
+        ]
+        write_atomically(self._folder / PREVIEW, image)
+        write_json(self._folder / PREVIEW_POSITIONS, {"positions": in_recording})
 
-    def _in_recording(self, place: list[float] | None, engine: SparseEngine) -> list[float] | None:
-        """Px of the recording, for a person to read."""
-        if place is None:
-            return None
-        scale = engine.model.config.width / self._part[2]
-        return [round(place[axis] / scale + self._part[axis], 1) for axis in range(2)]
+
+@torch.no_grad()
+def render_preview(engine: SparseEngine, number: int) -> tuple[bytes, Positions]:
+    """Frame, reconstruction and heatmaps of one training image as a PNG, and the positions in it."""
+    model, chosen = engine.model, torch.tensor([number], device=engine.latest_z.device)
+    training = model.training
+    model.eval()
+    heatmaps = engine.scene.only(chosen).heatmaps(model)
+    z, _ = sparse_softargmax(heatmaps, model.config.temperature)
+    present = torch.ones_like(z[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
+    backgrounds = engine.scene.backgrounds
+    reconstruction = reconstruct(model, z, present, backgrounds if len(backgrounds) == 1 else backgrounds[chosen])[0]
+    model.train(training)
+    maps = dense_maps(heatmaps)[0].unsqueeze(1)
+    low, high = (edge(maps, dim=(-2, -1), keepdim=True) for edge in (torch.amin, torch.amax))
+    maps = (maps - low) / (high - low).clamp(min=1e-6)
+    panels = [_to_uint8(image) for image in (engine.scene.images[number], reconstruction, *maps)]
+    positions = [
+        position if there else None for position, there in zip(z[0].tolist(), present[0].tolist(), strict=True)
+    ]
+    return _side_by_side(panels, positions), positions
+
+
+def _to_uint8(image: Tensor) -> NDArray[np.uint8]:
+    """(c, h, w) from 0 to 1 as (h, w, 3)."""
+    levels = (image.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).cpu().numpy()
+    return np.broadcast_to(levels, (*levels.shape[:2], 3))
+
+
+def _side_by_side(panels: list[NDArray[np.uint8]], positions: Positions) -> bytes:
+    height, width = panels[0].shape[:2]
+    zoom = max(1, ceil(MIN_SIDE / max(height, width)))
+    across, down = zoom * width + GAP, zoom * height + GAP
+    columns, rows = min(COLUMNS, len(panels)), ceil(len(panels) / COLUMNS)
+    sheet = Image.new("RGBA", (columns * across - GAP, rows * down - GAP))
+    draw = ImageDraw.Draw(sheet)
+    for index, panel in enumerate(panels):
+        left, top = index % COLUMNS * across, index // COLUMNS * down
+        enlarged = Image.fromarray(panel).resize((zoom * width, zoom * height), Image.Resampling.NEAREST)
+        sheet.paste(enlarged, (left, top))
+        for number, position in enumerate(positions):
+            if position is not None and index in (0, 1, number + 2):  # a heatmap shows only its own object
+                x, y = left + zoom * position[0], top + zoom * position[1]
+                for line_width, colour in ((4, "#000000"), (2, colour_of(number))):
+                    draw.line((x - ARM, y, x + ARM, y), fill=colour, width=line_width)
+                    draw.line((x, y - ARM, x, y + ARM), fill=colour, width=line_width)
+    content = BytesIO()
+    sheet.save(content, "PNG", compress_level=1)
+    return content.getvalue()

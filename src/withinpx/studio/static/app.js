@@ -1,22 +1,22 @@
-// The frame around the screens: which one is shown, and in which colours.
+// The frame around the screens: routing and the colour theme.
 
 import * as api from "./api.js";
 import { announce, h } from "./dom.js";
-import { placeOf, routeOf, TITLES } from "./routes.js";
+import { defaultRoute, parseRoute, TITLES } from "./routes.js";
 
 const main = document.getElementById("main");
-let leaving = new AbortController();
+let current = new AbortController();
 
 async function show() {
   if (location.hash === "#main") return;
-  leaving.abort();
-  leaving = new AbortController();
-  const { signal } = leaving;
-  const { screen, id } = routeOf(location.hash);
+  current.abort();
+  current = new AbortController();
+  const { signal } = current;
+  const { screen, id } = parseRoute(location.hash);
   const root = h("div", { class: `screen screen-${screen}` });
   try {
     const run = id ? await api.getRun(id, signal) : null;
-    if (!screen) return location.replace(placeOf(run));
+    if (!screen) return location.replace(defaultRoute(run));
     const module = await import(`./${screen}.js`);
     if (signal.aborted) return;
     document.title = `${TITLES[screen]}${run ? `: ${run.name}` : ""} – withinpx studio`;
@@ -33,7 +33,7 @@ async function show() {
     console.error(error);
     main.replaceChildren(
       h("div", { class: "screen" }, h("h1", {}, "This cannot be shown"), h("p", { class: "error", role: "alert" }, error.message),
-        h("p", {}, h("a", { class: "button", href: "#/" }, "To the clips"))),
+        h("p", {}, h("a", { class: "button", href: "#/" }, "Back to the clips"))),
     );
   }
 }
@@ -45,9 +45,9 @@ function isDark() {
 
 function setUpTheme() {
   const button = document.getElementById("theme");
-  const tell = () => {
+  const update = () => {
     button.setAttribute("aria-pressed", String(isDark()));
-    dispatchEvent(new Event("withinpx-theme")); // canvases have to be drawn anew
+    dispatchEvent(new Event("withinpx-theme")); // canvases have to be redrawn
   };
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
@@ -55,12 +55,12 @@ function setUpTheme() {
     try {
       localStorage.setItem("withinpx-theme", theme);
     } catch {
-      // then it lasts as long as this page
+      // storage is off: the choice lasts as long as this page
     }
-    tell();
+    update();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tell);
-  tell();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", update);
+  update();
 }
 
 document.getElementById("skip").addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-// A small line chart: axes that read well, a few lines, bands, a point, a playhead. Drawn anew at every size.
+// A small SVG line chart with bands, points and a playhead, redrawn when its size changes.
 
 import { h, onResize, s } from "./dom.js";
 
@@ -18,16 +18,16 @@ export class Chart {
     const width = this.element.clientWidth;
     if (!width) return;
     const data = this.data();
-    const frame = new Axes(width, this.height, data);
-    this.axes = frame;
-    this.playhead = s("line", { class: "playhead", y1: frame.top, y2: frame.bottom, x1: -9, x2: -9 });
-    const drawing = s("svg", { viewBox: `0 0 ${width} ${this.height}`, width, height: this.height, role: "img", "aria-label": data.label ?? this.label },
-      frame.grid(),
-      (data.bands ?? []).map((each) => frame.band(each)),
-      (data.lines ?? []).map((each) => frame.line(each)),
-      (data.points ?? []).map((each) => frame.point(each)),
+    const axes = new Axes(width, this.height, data);
+    this.axes = axes;
+    this.playhead = s("line", { class: "playhead", y1: axes.top, y2: axes.bottom, x1: -9, x2: -9 });
+    const svg = s("svg", { viewBox: `0 0 ${width} ${this.height}`, width, height: this.height, role: "img", "aria-label": data.label ?? this.label },
+      axes.grid(),
+      (data.bands ?? []).map((band) => axes.band(band)),
+      (data.lines ?? []).map((line) => axes.line(line)),
+      (data.points ?? []).map((point) => axes.point(point)),
       this.playhead);
-    this.element.replaceChildren(drawing);
+    this.element.replaceChildren(svg);
     if (data.playhead !== undefined) this.movePlayhead(data.playhead);
   }
 
@@ -70,12 +70,12 @@ class Axes {
   /** Interrupted where a value is missing. */
   line({ x, y, colour, kind = "" }) {
     let path = "";
-    let drawing = false;
+    let connected = false;
     x.forEach((value, at) => {
-      if (y[at] === null || y[at] === undefined) drawing = false;
+      if (y[at] === null || y[at] === undefined) connected = false;
       else {
-        path += `${drawing ? "L" : "M"}${this.x(value).toFixed(1)} ${this.y(y[at]).toFixed(1)}`;
-        drawing = true;
+        path += `${connected ? "L" : "M"}${this.x(value).toFixed(1)} ${this.y(y[at]).toFixed(1)}`;
+        connected = true;
       }
     });
     return s("path", { class: `line ${kind}`, d: path, stroke: colour });
@@ -119,7 +119,7 @@ export function ticks(range, count) {
   const [low, high] = [Math.min(...range), Math.max(...range)]; // an axis may point down
   const rough = (high - low || 1) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999);
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-6; at++) found.push(Number((at * step).toPrecision(12)));
   return found;
@@ -128,8 +128,8 @@ export function ticks(range, count) {
 function decades([low, high]) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const each of high / low < 12 ? [1, 2, 5] : [1]) {
-      const value = each * 10 ** power;
+    for (const digit of high / low < 12 ? [1, 2, 5] : [1]) {
+      const value = digit * 10 ** power;
       if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
     }
   }

@@ -1,22 +1,22 @@
-// Which part of the picture is wanted: dragged on the picture, or typed. Both do the same.
+// The crop: dragged on the frame, or typed.
 
-import { h } from "./dom.js";
+import { h, onDrag } from "./dom.js";
 
-const SMALLEST = 16; // px, a side of a crop
+const MIN_SIDE = 16; // px, a side of a crop
 const NAMES = ["Left", "Top", "Width", "Height"];
 
 export class Crop {
-  /** `onChange` gets [left, top, width, height], or null for the whole picture. */
+  /** `onChange` gets [left, top, width, height], or null for the whole frame. */
   constructor(run, { onChange }) {
     this.clip = run.clip;
     this.crop = run.options.crop;
     this.onChange = onChange;
     this.fields = NAMES.map((name, at) =>
-      h("input", { type: "number", min: at < 2 ? 0 : SMALLEST, max: at % 2 ? this.clip.height : this.clip.width, step: 1, inputmode: "numeric", "aria-label": `${name} of the crop, px`, onchange: () => this.typed() }));
-    this.clear = h("button", { type: "button", class: "quiet small", onclick: () => this.set(null) }, "Whole picture");
+      h("input", { type: "number", min: at < 2 ? 0 : MIN_SIDE, max: at % 2 ? this.clip.height : this.clip.width, step: 1, inputmode: "numeric", "aria-label": `${name} of the crop, px`, onchange: () => this.typed() }));
+    this.clear = h("button", { type: "button", class: "quiet small", onclick: () => this.set(null) }, "Whole frame");
     this.element = h("fieldset", { class: "crop-fields" },
       h("legend", {}, "Crop"),
-      h("p", { class: "soft small" }, "Drag a rectangle on the picture, or type it (px)."),
+      h("p", { class: "soft small" }, "Drag a rectangle on the frame, or type it (px)."),
       h("div", { class: "field-row" }, NAMES.map((name, at) => h("span", { class: "field" }, h("span", { class: "small soft", "aria-hidden": "true" }, name), this.fields[at]))),
       this.clear);
     this.fill();
@@ -40,57 +40,47 @@ export class Crop {
     const same = crop && this.whole.every((value, at) => value === crop[at]);
     this.crop = same ? null : crop;
     this.fill();
-    this.picture?.draw();
+    this.frameView?.draw();
     this.onChange(this.crop);
   }
 
-  /** Let a pointer drag a rectangle on the picture. */
-  attach(picture) {
-    this.picture = picture;
-    const { element } = picture;
+  /** Let a pointer drag a rectangle on the frame. */
+  attach(frameView) {
+    this.frameView = frameView;
+    const { element } = frameView;
     element.classList.add("croppable");
-    element.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      event.preventDefault();
-      element.setPointerCapture(event.pointerId);
-      const from = picture.toRecording(event);
-      let wanted = null;
+    onDrag(element, (event) => {
+      const from = frameView.toRecording(event);
       const move = (at) => {
-        wanted = between(from, picture.toRecording(at));
-        this.dragged = wanted;
-        picture.draw();
+        this.dragged = between(from, frameView.toRecording(at));
+        frameView.draw();
       };
-      const end = (at) => {
-        element.removeEventListener("pointermove", move);
-        element.removeEventListener("pointerup", end);
-        element.removeEventListener("pointercancel", end);
+      const end = (released) => {
+        const crop = this.dragged;
         this.dragged = null;
-        if (at.type === "pointerup" && wanted && wanted[2] >= SMALLEST && wanted[3] >= SMALLEST) this.set(wanted);
-        else picture.draw();
+        if (released && crop && Math.min(crop[2], crop[3]) >= MIN_SIDE) this.set(crop);
+        else frameView.draw();
       };
-      element.addEventListener("pointermove", move);
-      element.addEventListener("pointerup", end);
-      element.addEventListener("pointercancel", end);
+      return { move, end };
     });
   }
 
-  /** What is left out is dimmed. */
-  paint(pen, picture) {
+  /** Dims what is outside the crop. */
+  paint(pen, frameView) {
     const crop = this.dragged ?? this.crop;
     if (!crop) return;
-    const { clientWidth: width, clientHeight: height } = picture.element;
-    const [left, top] = picture.toScreen(crop[0], crop[1]);
-    const [wide, high] = [crop[2] * picture.scale, crop[3] * picture.scale];
+    const [left, top] = frameView.toScreen(crop[0], crop[1]);
+    const [width, height] = [crop[2] * frameView.scale, crop[3] * frameView.scale];
     pen.save();
     pen.fillStyle = "rgba(10, 14, 18, .62)";
     pen.beginPath();
-    pen.rect(0, 0, width, height);
-    pen.rect(left, top, wide, high);
+    pen.rect(0, 0, frameView.element.clientWidth, frameView.element.clientHeight);
+    pen.rect(left, top, width, height);
     pen.fill("evenodd");
     pen.strokeStyle = "#fff";
     pen.lineWidth = 1.5;
     pen.setLineDash([6, 4]);
-    pen.strokeRect(left, top, wide, high);
+    pen.strokeRect(left, top, width, height);
     pen.restore();
   }
 }

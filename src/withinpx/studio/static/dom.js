@@ -1,4 +1,4 @@
-// Elements in one line, and the few things every screen says and does.
+// Helpers to build elements, and what all screens share.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -25,14 +25,14 @@ function filled(element, properties, children) {
   return element;
 }
 
-/** Say something to those who listen instead of looking. */
+/** Announce a sentence to screen readers. */
 export function announce(sentence) {
   const live = document.getElementById("live");
   if (live.textContent !== sentence) live.textContent = sentence;
 }
 
-/** A place for errors, near what causes them. `show` takes an error or a sentence, or nothing to clear it. */
-export function errorPlace() {
+/** A box for errors near their cause. `show` takes an error or a sentence, or null to clear it. */
+export function errorBox() {
   const element = h("p", { class: "error", role: "alert", hidden: true });
   const show = (error) => {
     if (error?.name === "AbortError") return;
@@ -42,7 +42,7 @@ export function errorPlace() {
   return { element, show };
 }
 
-/** A button that cannot be pressed twice, and that puts what goes wrong where it belongs. */
+/** A button that ignores a second press while it works, and shows its error in `errors`. */
 export function action(label, errors, work, properties = {}) {
   const button = h("button", { type: "button", ...properties, onclick: press }, label);
   async function press(event) {
@@ -60,25 +60,42 @@ export function action(label, errors, work, properties = {}) {
   return button;
 }
 
-/** Give the browser a file that was made here. */
-export function save(blob, name) {
-  const address = URL.createObjectURL(blob);
-  const link = h("a", { href: address, download: name, hidden: true });
+/** Download a blob. */
+export function saveFile(blob, name) {
+  const url = URL.createObjectURL(blob);
+  const link = h("a", { href: url, download: name, hidden: true });
   document.body.append(link);
   link.click();
   link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Call `work` when `element` gets another size, until the screen is left. */
+/** Call `work` when the size of `element` changes, until the signal. */
 export function onResize(element, signal, work) {
   const observer = new ResizeObserver(() => work());
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Wait until nobody has called for a while, then do the last one. */
-export function calm(wait_ms, work) {
+/** Follow a pointer from its press on `element` to its release: `press` returns {move, end}. */
+export function onDrag(element, press) {
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    element.setPointerCapture(event.pointerId);
+    const { move, end } = press(event);
+    const dragging = new AbortController();
+    const stop = ({ type }) => {
+      dragging.abort();
+      end?.(type === "pointerup");
+    };
+    element.addEventListener("pointermove", move, { signal: dragging.signal });
+    for (const type of ["pointerup", "pointercancel"]) element.addEventListener(type, stop, { signal: dragging.signal });
+  });
+}
+
+/** Do the last call, once there was none for a while. */
+export function debounce(wait_ms, work) {
   let timer = 0;
   return (...values) => {
     clearTimeout(timer);
@@ -86,11 +103,11 @@ export function calm(wait_ms, work) {
   };
 }
 
-/** One at a time, and of those that came meanwhile only the latest. */
+/** One call at a time; of those made meanwhile only the latest is done. */
 export function latestWins(work) {
   let busy = false;
   let waiting = null;
-  return async function ask(...values) {
+  return async function call(...values) {
     if (busy) {
       waiting = values;
       return;
@@ -103,7 +120,7 @@ export function latestWins(work) {
       if (waiting) {
         const next = waiting;
         waiting = null;
-        ask(...next);
+        call(...next);
       }
     }
   };

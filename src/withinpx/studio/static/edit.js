@@ -1,176 +1,166 @@
-// Objects where they never were: drag one, and the decoder draws it there at once; record a path; take the film home.
+// Objects at new positions: drag one and the decoder renders it there; record a path; export a video.
 
 import * as api from "./api.js";
-import { action, announce, errorPlace, h, latestWins, onResize, save } from "./dom.js";
-import { numberOf } from "./marks.js";
+import { action, announce, errorBox, h, latestWins, onDrag, onResize, saveFile } from "./dom.js";
+import { FrameView, viewOf } from "./frame_view.js";
+import { numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
-import { Picture, viewOf } from "./picture.js";
-import { runHead } from "./run_head.js";
-import { counted } from "./words.js";
+import { runHeader } from "./run_header.js";
+import { counted } from "./text.js";
+import { indices } from "./timeline.js";
 
 const FPS = 25;
-const MOST_FRAMES = 3000;
-const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const MAX_FRAMES = 3000;
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export async function show(root, { run, signal }) {
   const tracks = await api.tracks(run.id, signal);
   if (signal.aborted) return;
-  const view = viewOf(run);
-  const drawing = errorPlace();
-  const filming = errorPlace();
-  const editor = new Editor(run, tracks, view, { signal, errors: drawing });
+  const renderErrors = errorBox();
+  const videoErrors = errorBox();
+  const editor = new Editor(run, tracks, { signal, errors: renderErrors });
   const recorder = new Recorder(editor, signal);
-  const film = h("video", { controls: true, loop: true, playsinline: true, class: "film", hidden: true, "aria-label": "The film" });
-  const exportButton = action("Export the film", filming, async () => {
+  const video = h("video", { controls: true, loop: true, playsinline: true, class: "video", hidden: true, "aria-label": "The video" });
+  const exportButton = action("Export a video", videoErrors, async () => {
     if (!recorder.path.length) throw new Error("There is no path yet: press Record, move an object, and press Stop.");
-    announce("The film is being made.");
-    const blob = await api.film(run.id, recorder.path, FPS);
-    film.src = URL.createObjectURL(blob);
-    film.hidden = false;
-    save(blob, `${run.name.replace(/\.[^.]*$/, "")}_edited.mp4`);
-    announce("The film is ready.");
+    announce("The video is being rendered.");
+    const blob = await api.video(run.id, recorder.path, FPS);
+    video.src = URL.createObjectURL(blob);
+    video.hidden = false;
+    saveFile(blob, `${run.name.replace(/\.[^.]*$/, "")}_edited.mp4`);
+    announce("The video is ready.");
   }, { id: "export" });
   root.append(
-    runHead(run, "edit"),
+    runHeader(run, "edit"),
     h("div", { class: "split" },
-      h("section", { class: "split-main", "aria-label": "The picture" },
+      h("section", { class: "split-main", "aria-label": "The scene" },
         editor.element,
-        h("p", { class: "soft small", id: "edit-help" }, "Drag an object, or focus it and use the arrow keys (with Shift, 10 px). What you see is drawn by the decoder, not copied from a frame."),
-        drawing.element),
+        h("p", { class: "soft small", id: "edit-help" }, "Drag an object, or focus it and use the arrow keys (with Shift, 10 px). The decoder renders the image; nothing is copied from a frame."),
+        renderErrors.element),
       h("div", { class: "split-side" },
-        h("section", { class: "card", "aria-labelledby": "where" }, h("h2", { id: "where" }, "Objects"), editor.list, fromFrame(tracks, editor)),
-        h("section", { class: "card", "aria-labelledby": "film" }, h("h2", { id: "film" }, "A path, and a film of it"),
-          h("p", { class: "soft small" }, "Record while you move objects about; then play it back, or export it."),
-          recorder.element, h("div", { class: "buttons" }, exportButton), filming.element, film))));
-  editor.redraw();
+        h("section", { class: "card", "aria-labelledby": "objects" }, h("h2", { id: "objects" }, "Objects"), editor.list, frameSlider(tracks, editor)),
+        h("section", { class: "card", "aria-labelledby": "record-title" }, h("h2", { id: "record-title" }, "Record a path"),
+          h("p", { class: "soft small" }, "Record while you move objects; then play it back, or export it as a video."),
+          recorder.element, h("div", { class: "buttons" }, exportButton), videoErrors.element, video))));
+  editor.update();
 }
 
-function fromFrame(tracks, editor) {
+function frameSlider(tracks, editor) {
   const last = tracks.frames.length - 1;
-  const said = h("output", {}, `frame ${tracks.frames[0]}`);
-  const slider = h("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Frame to take the positions of", oninput: () => {
-    said.textContent = `frame ${tracks.frames[Number(slider.value)]}`;
-    slider.setAttribute("aria-valuetext", said.textContent);
+  const label = h("output", {}, `frame ${tracks.frames[0]}`);
+  const slider = h("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Frame to take the positions from", oninput: () => {
+    label.textContent = `frame ${tracks.frames[Number(slider.value)]}`;
+    slider.setAttribute("aria-valuetext", label.textContent);
     editor.takeFrom(Number(slider.value));
   } });
-  return h("div", { class: "from-frame" }, h("p", { class: "small" }, "Put them as in ", said), slider);
+  return h("div", { class: "from-frame" }, h("p", { class: "small" }, "Positions from ", label), slider);
 }
 
 class Editor {
-  constructor(run, tracks, view, { signal, errors }) {
-    Object.assign(this, { run, tracks, view, signal, errors });
-    this.frame = tracks.frames[0];
+  constructor(run, tracks, { signal, errors }) {
+    Object.assign(this, { run, tracks, signal, errors, view: viewOf(run) });
     this.hidden = new Set();
-    this.onChange = () => {};
-    this.handles = Array.from({ length: tracks.objects }, (_, each) => this.handle(each));
-    this.rows = Array.from({ length: tracks.objects }, () => h("span", { class: "coordinates" }));
-    this.picture = new Picture(view, { label: "What the decoder draws with the objects at these places", describedBy: "edit-help", signal });
-    this.picture.element.append(...this.handles);
-    this.element = this.picture.element;
-    this.list = h("ul", { class: "object-list" }, this.rows.map((row, each) => h("li", {},
+    this.handles = indices(tracks).map((index) => this.handle(index));
+    this.coordinates = this.handles.map(() => h("span", { class: "coordinates" }));
+    this.frameView = new FrameView(this.view, { label: "The decoder's image with the objects at these positions", describedBy: "edit-help", signal });
+    this.element = this.frameView.element;
+    this.element.append(...this.handles);
+    this.list = h("ul", { class: "object-list" }, this.coordinates.map((coordinates, index) => h("li", {},
       h("label", { class: "check" },
-        h("input", { type: "checkbox", checked: true, onchange: (event) => this.setShown(each, event.target.checked) }),
-        swatch(numberOf(tracks, each)), h("span", {}, `object ${numberOf(tracks, each)}`)), row)));
-    this.ask = latestWins(() => this.draw());
-    this.takeFrom(0, false);
-    onResize(this.element, signal, () => this.place());
+        h("input", { type: "checkbox", checked: true, onchange: (event) => this.setShown(index, event.target.checked) }),
+        swatch(numberOf(tracks, index)), h("span", {}, `object ${numberOf(tracks, index)}`)), coordinates)));
+    this.render = latestWins(() => this.renderNow());
+    this.positions = this.positionsAt(0);
+    onResize(this.element, signal, () => this.placeHandles());
   }
 
-  /** A real button per object: it can be dragged, focused, moved by keys and heard. */
-  handle(each) {
-    const number = numberOf(this.tracks, each);
-    const button = h("button", { type: "button", class: "handle", "data-object": number, "aria-describedby": "edit-help", onkeydown: (event) => this.key(event, each) }, h("span", { "aria-hidden": "true" }, number));
+  /** A button per object, so that it can be dragged, focused and moved by keys. */
+  handle(index) {
+    const number = numberOf(this.tracks, index);
+    const button = h("button", { type: "button", class: "handle", "data-object": number, "aria-describedby": "edit-help", onkeydown: (event) => this.key(event, index) }, h("span", { "aria-hidden": "true" }, number));
     button.style.setProperty("--colour", colourOf(number));
-    button.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      event.preventDefault();
+    onDrag(button, (event) => {
       button.focus({ preventScroll: true });
-      button.setPointerCapture(event.pointerId);
-      const [x, y] = this.picture.toRecording(event);
-      const off = [this.positions[each][0] - x, this.positions[each][1] - y];
+      const [x, y] = this.frameView.toRecording(event);
+      const offset = [this.positions[index][0] - x, this.positions[index][1] - y];
       const move = (at) => {
-        const [toX, toY] = this.picture.toRecording(at);
-        this.moveTo(each, toX + off[0], toY + off[1]);
+        const [toX, toY] = this.frameView.toRecording(at);
+        this.moveTo(index, toX + offset[0], toY + offset[1]);
       };
-      const end = () => {
-        button.removeEventListener("pointermove", move);
-        button.removeEventListener("pointerup", end);
-        button.removeEventListener("pointercancel", end);
-      };
-      button.addEventListener("pointermove", move);
-      button.addEventListener("pointerup", end);
-      button.addEventListener("pointercancel", end);
+      return { move };
     });
     return button;
   }
 
-  key(event, each) {
-    const step = MOVES[event.key];
+  key(event, index) {
+    const step = STEPS[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    const far = event.shiftKey ? 10 : 1;
-    const [x, y] = this.positions[each];
-    this.moveTo(each, x + far * step[0], y + far * step[1]);
-    announce(`x ${this.positions[each][0].toFixed(0)}, y ${this.positions[each][1].toFixed(0)}`);
+    const length = event.shiftKey ? 10 : 1;
+    const [x, y] = this.positions[index];
+    this.moveTo(index, x + length * step[0], y + length * step[1]);
+    announce(`x ${this.positions[index][0].toFixed(0)}, y ${this.positions[index][1].toFixed(0)}`);
   }
 
-  moveTo(each, x, y) {
+  moveTo(index, x, y) {
     const [left, top, width, height] = this.view;
-    this.positions[each] = [Math.min(Math.max(x, left), left + width), Math.min(Math.max(y, top), top + height)];
-    this.redraw();
+    this.positions[index] = [Math.min(Math.max(x, left), left + width), Math.min(Math.max(y, top), top + height)];
+    this.update();
   }
 
-  setShown(each, on) {
-    if (on) this.hidden.delete(each);
-    else this.hidden.add(each);
-    this.redraw();
+  setShown(index, on) {
+    if (on) this.hidden.delete(index);
+    else this.hidden.add(index);
+    this.update();
   }
 
-  /** The places of a frame; of an object that it does not show, the nearest place before or after. */
-  takeFrom(row, redraw = true) {
-    this.frame = this.tracks.frames[row];
-    this.positions = this.handles.map((_, each) => {
-      const rows = this.tracks.frames.map((_frame, at) => at).filter((at) => this.tracks.x[each][at] !== null);
+  takeFrom(row) {
+    this.positions = this.positionsAt(row);
+    this.update();
+  }
+
+  /** The positions in a frame; of an absent object, those in the nearest frame that shows it. */
+  positionsAt(row) {
+    const [left, top, width, height] = this.view;
+    return indices(this.tracks).map((index) => {
+      const rows = this.tracks.frames.map((_, at) => at).filter((at) => this.tracks.x[index][at] !== null);
       const nearest = rows.reduce((best, at) => (Math.abs(at - row) < Math.abs(best - row) ? at : best), rows[0]);
-      return nearest === undefined ? [this.view[0] + this.view[2] / 2, this.view[1] + this.view[3] / 2] : [this.tracks.x[each][nearest], this.tracks.y[each][nearest]];
+      return nearest === undefined ? [left + width / 2, top + height / 2] : [this.tracks.x[index][nearest], this.tracks.y[index][nearest]];
     });
-    if (redraw) this.redraw();
   }
 
+  /** The positions of all objects, null for hidden ones. */
   get shown() {
-    return this.positions.map((position, each) => (this.hidden.has(each) ? null : position));
+    return this.positions.map((position, index) => (this.hidden.has(index) ? null : position));
   }
 
-  set shown(places) {
-    places.forEach((place, each) => {
-      if (place) this.positions[each] = place;
-    });
-    this.redraw();
+  set shown(positions) {
+    this.positions = this.positions.map((position, index) => positions[index] ?? position);
+    this.update();
   }
 
-  redraw() {
-    this.place();
-    this.onChange();
-    this.ask();
+  update() {
+    this.placeHandles();
+    this.render();
   }
 
-  place() {
-    this.handles.forEach((button, each) => {
-      const [x, y] = this.positions[each];
-      button.hidden = this.hidden.has(each);
+  placeHandles() {
+    this.handles.forEach((button, index) => {
+      const [x, y] = this.positions[index];
+      button.hidden = this.hidden.has(index);
       button.style.left = `${((x - this.view[0]) / this.view[2]) * 100}%`;
       button.style.top = `${((y - this.view[1]) / this.view[3]) * 100}%`;
-      button.setAttribute("aria-label", `Object ${numberOf(this.tracks, each)} at x ${x.toFixed(0)}, y ${y.toFixed(0)}`);
-      this.rows[each].textContent = this.hidden.has(each) ? "not drawn" : `${x.toFixed(1)}, ${y.toFixed(1)} px`;
+      button.setAttribute("aria-label", `Object ${numberOf(this.tracks, index)} at x ${x.toFixed(0)}, y ${y.toFixed(0)}`);
+      this.coordinates[index].textContent = this.hidden.has(index) ? "hidden" : `${x.toFixed(1)}, ${y.toFixed(1)} px`;
     });
   }
 
-  async draw() {
-    const places = structuredClone(this.shown); // they may move on while this is being drawn
+  async renderNow() {
+    const positions = structuredClone(this.shown); // they may change while the server renders
     try {
-      const blob = await api.draw(this.run.id, this.frame, places, this.signal);
-      this.picture.show(await createImageBitmap(blob));
-      this.element.dataset.drawn = JSON.stringify(places);
+      const blob = await api.render(this.run.id, positions, this.signal);
+      this.frameView.show(await createImageBitmap(blob));
+      this.element.dataset.rendered = JSON.stringify(positions);
       this.errors.show(null);
     } catch (error) {
       this.errors.show(error);
@@ -181,23 +171,17 @@ class Editor {
 class Recorder {
   constructor(editor, signal) {
     this.editor = editor;
-    this.signal = signal;
-    this.path = []; // one list of places a frame
+    this.path = []; // the positions of all objects in each frame
     this.timer = 0;
-    this.recordButton = h("button", { type: "button", class: "record", id: "record", onclick: () => this.toggle() }, "Record");
+    this.recordButton = h("button", { type: "button", class: "record", id: "record", onclick: () => (this.recording ? this.stop() : this.start()) }, "Record");
     this.playButton = h("button", { type: "button", class: "quiet", disabled: true, onclick: () => this.play() }, "Play it back");
-    this.said = h("p", { class: "soft small", role: "status" }, "Nothing recorded yet.");
-    this.element = h("div", {}, h("div", { class: "buttons" }, this.recordButton, this.playButton), this.said);
+    this.status = h("p", { class: "soft small", role: "status" }, "Nothing recorded yet.");
+    this.element = h("div", {}, h("div", { class: "buttons" }, this.recordButton, this.playButton), this.status);
     signal.addEventListener("abort", () => clearInterval(this.timer));
   }
 
   get recording() {
     return this.recordButton.classList.contains("on");
-  }
-
-  toggle() {
-    if (this.recording) this.stop();
-    else this.start();
   }
 
   start() {
@@ -209,17 +193,17 @@ class Recorder {
     announce("Recording.");
     this.timer = setInterval(() => {
       this.path.push(structuredClone(this.editor.shown));
-      this.said.textContent = `Recording: ${(this.path.length / FPS).toFixed(1)} s`;
-      if (this.path.length >= MOST_FRAMES) this.stop();
+      this.status.textContent = `Recording: ${(this.path.length / FPS).toFixed(1)} s`;
+      if (this.path.length >= MAX_FRAMES) this.stop();
     }, 1000 / FPS);
   }
 
   stop() {
     clearInterval(this.timer);
     this.recordButton.classList.remove("on");
-    this.recordButton.textContent = "Record anew";
+    this.recordButton.textContent = "Record again";
     this.playButton.disabled = !this.path.length;
-    this.said.textContent = `A path of ${counted(this.path.length, "frame")}, ${(this.path.length / FPS).toFixed(1)} s.`;
+    this.status.textContent = `A path of ${counted(this.path.length, "frame")}, ${(this.path.length / FPS).toFixed(1)} s.`;
   }
 
   play() {

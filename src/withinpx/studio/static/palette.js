@@ -1,22 +1,22 @@
-// One colour per object, the same as in every picture withinpx draws (palette.py).
+// One colour per object, the same as in every image that withinpx writes (palette.py).
 
 import { h } from "./dom.js";
 
 const BASE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
-const CHANGES = [(value) => value, (value) => 255 - 0.5 * (255 - value), (value) => 0.55 * value];
+const SHADES = [(value) => value, (value) => 255 - 0.5 * (255 - value), (value) => 0.55 * value];
 export const REFUSED = "#9A9A9A";
 
-/** Six clear colours, then lighter, then darker ones, then from the start. */
-export function colourOf(each) {
-  const change = CHANGES[Math.floor(each / BASE.length) % CHANGES.length];
-  return `#${channels(BASE[each % BASE.length]).map((value) => Math.round(change(value)).toString(16).padStart(2, "0")).join("")}`;
+/** Six base colours, then lighter and darker ones, then from the start. */
+export function colourOf(number) {
+  const shade = SHADES[Math.floor(number / BASE.length) % SHADES.length];
+  return `#${channels(BASE[number % BASE.length]).map((value) => Math.round(shade(value)).toString(16).padStart(2, "0")).join("")}`;
 }
 
 /** A small square of an object's colour, before its number. */
-export const swatch = (each) => h("i", { class: "swatch", "aria-hidden": "true", style: { background: colourOf(each) } });
+export const swatch = (number) => h("i", { class: "swatch", "aria-hidden": "true", style: { background: colourOf(number) } });
 
-/** What a line of this colour is cased with, so that it shows on any picture. */
-export function casingOf(colour) {
+/** The outline of a line of this colour, so that it is visible on any background. */
+export function outlineOf(colour) {
   const [red, green, blue] = channels(colour);
   return 0.299 * red + 0.587 * green + 0.114 * blue > 127 ? "rgba(0, 0, 0, .75)" : "rgba(255, 255, 255, .8)";
 }

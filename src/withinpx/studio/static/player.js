@@ -1,38 +1,40 @@
-// The recording with what was found drawn over it: play, step, scrub, jump to what is refused.
+// The recording with its detections: play, step, seek, jump to refused frames.
 
-import { announce, errorPlace, h } from "./dom.js";
-import { Frames } from "./frames.js";
-import { drawMarks, numberOf } from "./marks.js";
+import { announce, errorBox, h } from "./dom.js";
+import { FrameCache } from "./frame_cache.js";
+import { FrameView, viewOf } from "./frame_view.js";
+import { drawOverlay, numberOf } from "./overlay.js";
 import { swatch } from "./palette.js";
-import { Picture, viewOf } from "./picture.js";
-import { nextRefused, stateAt, Timeline } from "./timeline.js";
-import { because, boundText, counted } from "./words.js";
+import { boundText, counted, reasonText } from "./text.js";
+import { indices, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 const LAYERS = [["trails", "Trails"], ["bounds", "Bounds"], ["raw", "Raw z"]];
+const FPS = 25; // of recordings without a clock
 
 export class Player {
   constructor(run, tracks, { signal, onRow }) {
     this.tracks = tracks;
-    this.frames = new Frames(run, signal);
+    this.times = tracks.times_s ?? tracks.frames.map((_, row) => row / FPS);
+    this.frames = new FrameCache(run, signal);
     this.row = 0;
     this.speed = 1;
     this.playing = false;
     this.layers = { trails: true, bounds: true, raw: false };
     this.onRow = onRow;
-    this.errors = errorPlace();
-    this.picture = new Picture(viewOf(run), {
-      label: `${run.name} with the objects found in it`,
+    this.errors = errorBox();
+    this.frameView = new FrameView(viewOf(run), {
+      label: `${run.name} with the detected objects`,
       describedBy: "frame-table",
       signal,
-      paint: (pen, where) => drawMarks(pen, where, tracks, this.row, this.layers),
+      paint: (pen, view) => drawOverlay(pen, view, tracks, this.row, this.layers),
     });
     this.timeline = new Timeline(tracks, { signal, onSeek: (row) => this.seek(row) });
     this.playButton = h("button", { type: "button", class: "primary play", onclick: () => this.toggle() }, "Play");
     this.readout = h("output", { class: "readout", "aria-live": "off" });
     this.table = h("table", { class: "plain-table frame-table", id: "frame-table" });
     this.element = h("section", { class: "player", "aria-label": "The recording" },
-      this.picture.element, this.controls(), this.timeline.element, this.errors.element);
+      this.frameView.element, this.controls(), this.timeline.element, this.errors.element);
     this.element.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("keydown", (event) => event.target === document.body || event.target.id === "main" ? this.key(event) : null, { signal });
     signal.addEventListener("abort", () => (this.playing = false));
@@ -47,14 +49,14 @@ export class Player {
       h("div", { class: "control-group" },
         h("button", { type: "button", id: "next-refused", disabled: !anyRefused, onclick: () => this.toRefused() }, anyRefused ? "Next refused frame" : "No refused frame"),
         h("label", { class: "inline" }, h("span", {}, "Speed"),
-          h("select", { "aria-label": "Speed", onchange: (event) => this.setSpeed(Number(event.target.value)) }, SPEEDS.map((each) => h("option", { value: each, selected: each === 1 }, `${each} ×`)))),
-        h("fieldset", { class: "inline layers" }, h("legend", { class: "hidden" }, "What is drawn"),
+          h("select", { "aria-label": "Speed", onchange: (event) => this.setSpeed(Number(event.target.value)) }, SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} ×`)))),
+        h("fieldset", { class: "inline layers" }, h("legend", { class: "hidden" }, "Overlay"),
           LAYERS.map(([name, title]) => h("label", { class: "check" }, h("input", { type: "checkbox", checked: this.layers[name], onchange: (event) => this.setLayer(name, event.target.checked) }), h("span", {}, title))))));
   }
 
   setLayer(name, on) {
     this.layers[name] = on;
-    this.picture.draw();
+    this.frameView.draw();
   }
 
   setSpeed(speed) {
@@ -75,16 +77,9 @@ export class Player {
 
   toRefused() {
     const row = nextRefused(this.tracks, this.row);
-    if (row === null) {
-      announce("No frame is refused.");
-      return;
-    }
+    if (row === null) return announce("No frame is refused.");
     this.pauseAt(row);
-    const why = [];
-    for (let each = 0; each < this.tracks.objects; each++) {
-      if (stateAt(this.tracks, each, row) === "refused") why.push(`object ${numberOf(this.tracks, each)} is refused because ${because(this.tracks.reason[each][row])}`);
-    }
-    announce(`Frame ${this.tracks.frames[row]}: ${why.join("; ")}.`);
+    announce(`Frame ${this.tracks.frames[row]}, refused. ${refusals(this.tracks, row).join("; ")}.`);
   }
 
   toggle() {
@@ -102,24 +97,24 @@ export class Player {
     this.seek(row);
   }
 
-  /** By the recording's own clock; a frame that is late holds the clock. */
+  /** By the times of the recording; the clock waits for a frame that is not loaded yet. */
   play() {
-    const times = this.tracks.times_s;
+    const { times } = this;
     const last = times.length - 1;
     if (this.row >= last) this.seek(0);
-    const mine = (this.playing = Symbol("play"));
+    const playing = (this.playing = Symbol("playing"));
     this.playButton.textContent = "Pause";
-    let [began, from] = [performance.now(), times[this.row]];
+    let [started, from] = [performance.now(), times[this.row]];
     const tick = (now) => {
-      if (this.playing !== mine) return;
+      if (this.playing !== playing) return;
       let next = this.row;
-      while (next < last && times[next + 1] <= from + ((now - began) / 1000) * this.speed) next++;
+      while (next < last && times[next + 1] <= from + ((now - started) / 1000) * this.speed) next++;
       if (next !== this.row) {
         if (this.frames.ready(this.tracks.frames[next])) this.seek(next);
         else {
-          const wanted = this.row + 1;
-          this.frames.get(this.tracks.frames[wanted]).then(() => this.playing === mine && this.seek(wanted), () => this.pause());
-          [began, from] = [now, times[this.row]];
+          const late = this.row + 1;
+          this.frames.get(this.tracks.frames[late]).then(() => this.playing === playing && this.seek(late), () => this.pause());
+          [started, from] = [now, times[this.row]];
         }
       }
       if (this.row >= last) this.pause();
@@ -133,44 +128,37 @@ export class Player {
     this.row = Math.min(Math.max(row, 0), tracks.frames.length - 1);
     const shown = this.row;
     const ready = frames.ready(tracks.frames[shown]);
-    if (ready) this.picture.show(ready, frames.view);
+    if (ready) this.frameView.show(ready, frames.view);
     else {
       frames.get(tracks.frames[shown]).then((image) => {
         this.errors.show(null);
-        if (this.row === shown) this.picture.show(image, frames.view);
+        if (this.row === shown) this.frameView.show(image, frames.view);
       }, this.errors.show);
     }
-    frames.prepare(tracks.frames.slice(shown + 1));
+    frames.prefetch(tracks.frames.slice(shown + 1));
     this.timeline.move(shown);
-    this.readout.textContent = `Frame ${tracks.frames[shown]} · ${tracks.times_s[shown].toFixed(2)} s`;
+    this.readout.textContent = [`Frame ${tracks.frames[shown]}`, timeText(tracks, shown)].filter(Boolean).join(" · ");
     this.fillTable();
     this.onRow?.(shown);
   }
 
   fillTable() {
     const { tracks, row } = this;
+    const note = refusals(tracks, row).map((refusal) => `${refusal}.`).join(" ");
     this.table.replaceChildren(
       h("caption", { class: "hidden" }, `Frame ${tracks.frames[row]}: ${counted(tracks.objects, "object")}`),
       h("thead", {}, h("tr", {}, ["Object", "x", "y", "Bound", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "hidden" }, "Verdict"))))),
-      h("tbody", {}, Array.from({ length: tracks.objects }, (_, each) => {
-        const state = stateAt(tracks, each, row);
-        const number = numberOf(tracks, each);
-        const cell = (name) => (tracks[name][each][row] === null ? "–" : tracks[name][each][row].toFixed(1));
-        return h("tr", { class: state },
-          h("th", { scope: "row" }, swatch(number), number),
-          h("td", {}, cell("x")), h("td", {}, cell("y")),
-          h("td", {}, state === "certified" ? boundText(tracks.bound_px[each][row]) : "none"),
-          h("td", { class: "said" }, h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain" }[state]}` }, state)));
-      })),
-      h("tfoot", {}, h("tr", {}, h("td", { colspan: 5, class: "small soft" }, this.why()))));
+      h("tbody", {}, indices(tracks).map((index) => this.tableRow(index))),
+      h("tfoot", {}, h("tr", {}, h("td", { colspan: 5, class: "small soft" }, note || "px of the recording; (0, 0) is its top-left corner."))));
   }
 
-  why() {
+  tableRow(index) {
     const { tracks, row } = this;
-    const said = [];
-    for (let each = 0; each < tracks.objects; each++) {
-      if (stateAt(tracks, each, row) === "refused") said.push(`Object ${numberOf(tracks, each)}: ${because(tracks.reason[each][row])}.`);
-    }
-    return said.join(" ") || "px of the recording; (0, 0) is its top-left corner.";
+    const state = stateAt(tracks, index, row);
+    const number = numberOf(tracks, index);
+    const cell = (name) => h("td", {}, tracks[name][index][row] === null ? "–" : tracks[name][index][row].toFixed(1));
+    return h("tr", { class: state }, h("th", { scope: "row" }, swatch(number), number), cell("x"), cell("y"),
+      h("td", {}, state === "certified" ? boundText(tracks.bound_px[index][row]) : "none"),
+      h("td", { class: "state" }, h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain" }[state]}`, title: state === "refused" ? reasonText(tracks.reason[index][row]) : null }, state)));
   }
 }

@@ -1,23 +1,23 @@
-// What was found: the recording with it drawn on, which frames are certified, the certificate, the tracks, the files.
+// The result: the recording with its detections, certified and refused frames, certificate, tracks and files.
 
 import * as api from "./api.js";
 import { certificateView } from "./certificate.js";
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
-import { numberOf } from "./marks.js";
+import { viewOf } from "./frame_view.js";
+import { numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
-import { viewOf } from "./picture.js";
 import { Player } from "./player.js";
-import { runHead } from "./run_head.js";
-import { stretchList } from "./timeline.js";
+import { runHeader } from "./run_header.js";
+import { indices, stretchList } from "./timeline.js";
 
 const FILES = [
-  ["tracks.csv", "Tracks", "every position, its bound, its verdict (CSV)"],
-  ["overlay.mp4", "Overlay", "the recording with all of it drawn on"],
-  ["certificate.html", "Certificate", "one page that needs no other file"],
-  ["summary.png", "Summary", "ways, positions over time, what each looks like"],
+  ["tracks.csv", "Tracks", "every position with its bound and verdict (CSV)"],
+  ["overlay.mp4", "Overlay", "the recording with all detections"],
+  ["certificate.html", "Certificate", "one self-contained page"],
+  ["summary.png", "Summary", "trajectories, positions over time, appearances"],
   ["coco.json", "COCO", "results with masks"],
-  ["coco_images.json", "COCO images", "what goes beside the results"],
+  ["coco_images.json", "COCO images", "the images file of the results"],
   ["mot.txt", "MOTChallenge", "tracks for tracking tools"],
   ["dlc.csv", "DeepLabCut", "tracks for pose tools"],
   ["detector.zip", "Detector", "for other footage of this camera"],
@@ -27,9 +27,9 @@ export async function show(root, { run, signal }) {
   const [tracks, certificate] = await Promise.all([api.tracks(run.id, signal), api.certificate(run.id, signal)]);
   if (signal.aborted) return;
   const charts = ["x", "y"].map((axis) => trackChart(run, tracks, axis, signal));
-  const player = new Player(run, tracks, { signal, onRow: (row) => charts.forEach((chart) => chart.movePlayhead(tracks.times_s[row])) });
+  const player = new Player(run, tracks, { signal, onRow: (row) => charts.forEach((chart) => chart.movePlayhead(timeAxis(tracks)[row])) });
   root.append(
-    runHead(run, "result"),
+    runHeader(run, "result"),
     h("div", { class: "split" },
       h("div", { class: "split-main" }, player.element),
       h("div", { class: "split-side" },
@@ -42,44 +42,39 @@ export async function show(root, { run, signal }) {
     h("section", { "aria-labelledby": "certificate" }, h("h2", { id: "certificate" }, "Certificate"), certificateView(certificate, tracks)),
     h("section", { "aria-labelledby": "tracks" }, h("h2", { id: "tracks" }, "Tracks over time"),
       h("div", { class: "card" },
-        h("p", { class: "key" }, Array.from({ length: tracks.objects }, (_, each) => h("span", {}, swatch(numberOf(tracks, each)), `object ${numberOf(tracks, each)}`)),
+        h("p", { class: "key" }, indices(tracks).map((index) => h("span", {}, swatch(numberOf(tracks, index)), `object ${numberOf(tracks, index)}`)),
           h("span", {}, h("i", { class: "swatch band-key", "aria-hidden": "true" }), "within the bound"), h("span", {}, h("i", { class: "swatch refused-key", "aria-hidden": "true" }), "refused")),
         h("div", { class: "two" }, charts.map((chart) => chart.element)))),
     h("section", { "aria-labelledby": "files" }, h("h2", { id: "files" }, "Files"),
-      h("ul", { class: "files" }, FILES.map(([name, title, says]) =>
-        h("li", {}, h("a", { href: api.downloadAddress(run.id, name), download: `${stem(run.name)}_${name}` }, title), h("span", { class: "soft small" }, ` ${says}`))))));
+      h("ul", { class: "files" }, FILES.map(([name, title, description]) =>
+        h("li", {}, h("a", { href: api.downloadUrl(run.id, name), download: `${run.name.replace(/\.[^.]*$/, "")}_${name}` }, title), h("span", { class: "soft small" }, ` ${description}`))))));
 }
 
 function legend() {
-  return h("p", { class: "soft small legend" }, "Cross: the calibrated position. Square: all that is within the bound of z. Grey and dashed, with a question mark: nothing is promised. Arrow keys step, space plays, n goes to the next refused frame.");
+  return h("p", { class: "soft small legend" }, "Cross: the position. Square: the centre of the object lies inside it. Grey and dashed, with a question mark: refused, without a bound. Arrow keys step, space plays, n goes to the next refused frame.");
 }
 
-const stem = (name) => name.replace(/\.[^.]*$/, "");
+const timeAxis = (tracks) => tracks.times_s ?? tracks.frames;
 
 function trackChart(run, tracks, axis, signal) {
-  const times = tracks.times_s;
+  const times = timeAxis(tracks);
   const view = viewOf(run);
-  const range = axis === "x" ? [view[0], view[0] + view[2]] : [view[1] + view[3], view[1]]; // down, as in the picture
-  const each = Array.from({ length: tracks.objects }, (_, at) => at);
-  const only = (values, at, wanted) => values.map((value, row) => (tracks.present[at][row] && tracks.certified[at][row] === wanted ? value : null));
-  return new Chart({
-    height: 250,
-    signal,
-    label: `${axis} of each object over time; the numbers are in the tracks file`,
-    data: () => ({
-      x: { label: "time, s", range: [times[0], times.at(-1) || 1] },
-      y: { label: axis === "x" ? "x, px" : "y, px", range },
-      bands: each.map((at) => ({
-        x: times,
-        low: only(tracks[`z_${axis}`][at].map((z, row) => (z === null ? null : z - tracks.bound_px[at][row])), at, true),
-        high: only(tracks[`z_${axis}`][at].map((z, row) => (z === null ? null : z + tracks.bound_px[at][row])), at, true),
-        colour: colourOf(numberOf(tracks, at)),
-      })),
-      lines: each.flatMap((at) => [
-        { x: times, y: only(tracks[axis][at], at, false), kind: "refused" },
-        { x: times, y: only(tracks[axis][at], at, true), colour: colourOf(numberOf(tracks, at)) },
-      ]),
-      playhead: times[0],
-    }),
+  const range = axis === "x" ? [view[0], view[0] + view[2]] : [view[1] + view[3], view[1]]; // y points down, as in the frame
+  const where = (index, certified, value) => tracks[axis][index].map((position, row) => (tracks.present[index][row] && tracks.certified[index][row] === certified ? value(position, tracks.bound_px[index][row]) : null));
+  const data = () => ({
+    x: { label: tracks.times_s ? "time, s" : "frame", range: [times[0], times.at(-1) || 1] },
+    y: { label: `${axis}, px`, range },
+    bands: indices(tracks).map((index) => ({
+      x: times,
+      low: where(index, true, (position, bound) => position - bound),
+      high: where(index, true, (position, bound) => position + bound),
+      colour: colourOf(numberOf(tracks, index)),
+    })),
+    lines: indices(tracks).flatMap((index) => [
+      { x: times, y: where(index, false, (position) => position), kind: "refused" },
+      { x: times, y: where(index, true, (position) => position), colour: colourOf(numberOf(tracks, index)) },
+    ]),
+    playhead: times[0],
   });
+  return new Chart({ height: 250, signal, data, label: `${axis} of each object over time; the numbers are in the tracks file` });
 }

@@ -1,9 +1,9 @@
-// Where each screen lives.
+// The address of each screen.
 
 export const TITLES = { start: "Clips", clip: "Clip", training: "Training", result: "Result", edit: "Edit", bound: "The bound" };
 
-/** #/ , #/bound, #/clip/ID, #/run/ID, #/run/ID/training|result|edit */
-export function routeOf(hash) {
+/** #/, #/bound, #/clip/ID, #/run/ID, #/run/ID/training|result|edit */
+export function parseRoute(hash) {
   const [first, id, screen] = hash.replace(/^#\/?/, "").split("/");
   if (first === "bound") return { screen: "bound" };
   if (first === "clip" && id) return { screen: "clip", id };
@@ -11,10 +11,10 @@ export function routeOf(hash) {
   return { screen: "start" };
 }
 
-/** Where a run is looked at when nobody said where. */
-export function placeOf(run) {
-  if (run.state === "finished") return addressOf(run, "result");
-  return addressOf(run, run.state === "ready" ? "clip" : "training");
+/** The screen of a run that fits its state. */
+export function defaultRoute(run) {
+  if (run.state === "finished") return routeTo(run, "result");
+  return routeTo(run, run.state === "ready" ? "clip" : "training");
 }
 
-export const addressOf = (run, screen) => (screen === "clip" ? `#/clip/${run.id}` : `#/run/${run.id}/${screen}`);
+export const routeTo = (run, screen) => (screen === "clip" ? `#/clip/${run.id}` : `#/run/${run.id}/${screen}`);

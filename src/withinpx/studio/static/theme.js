@@ -1,10 +1,10 @@
-// Before anything is drawn: the colours that were chosen here last time, else what the system prefers.
+// Runs before the first paint: the theme that was chosen last time, else that of the system.
 (() => {
   let chosen = null;
   try {
     chosen = localStorage.getItem("withinpx-theme");
   } catch {
-    // storage may be switched off; then the system decides
+    // storage is off: the theme of the system is used
   }
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 })();

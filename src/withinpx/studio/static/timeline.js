@@ -1,24 +1,33 @@
-// Which frames are certified, which are refused, which show nothing: a lane per object, and the frame that is shown.
+// Certified, refused and absent frames: one lane per object, and the current frame.
 
 import { h, onResize, s } from "./dom.js";
-import { numberOf } from "./marks.js";
+import { numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
-import { because, counted } from "./words.js";
+import { counted, reasonText } from "./text.js";
 
 const LANE = 14;
 const GAP = 5;
 
-export function stateAt(tracks, each, row) {
-  if (!tracks.present[each][row]) return "absent";
-  return tracks.certified[each][row] ? "certified" : "refused";
+export const indices = (tracks) => Array.from({ length: tracks.objects }, (_, index) => index);
+
+export function stateAt(tracks, index, row) {
+  if (!tracks.present[index][row]) return "absent";
+  return tracks.certified[index][row] ? "certified" : "refused";
 }
 
-/** Runs of equal state and reason: {state, reason, from, to} in rows, both included. */
-export function stretches(tracks, each) {
+/** Why objects are refused in a frame, one sentence without a full stop per object. */
+export const refusals = (tracks, row) =>
+  indices(tracks).filter((index) => stateAt(tracks, index, row) === "refused").map((index) => `Object ${numberOf(tracks, index)}: ${reasonText(tracks.reason[index][row])}`);
+
+/** The time of a frame, empty for recordings without a clock. */
+export const timeText = (tracks, row) => (tracks.times_s ? `${tracks.times_s[row].toFixed(2)} s` : "");
+
+/** Stretches of equal state and reason: {state, reason, from, to} in rows, both included. */
+export function stretches(tracks, index) {
   const found = [];
   tracks.frames.forEach((_, row) => {
-    const state = stateAt(tracks, each, row);
-    const reason = state === "refused" ? tracks.reason[each][row] : "";
+    const state = stateAt(tracks, index, row);
+    const reason = state === "refused" ? tracks.reason[index][row] : "";
     const last = found.at(-1);
     if (last && last.state === state && last.reason === reason) last.to = row;
     else found.push({ state, reason, from: row, to: row });
@@ -26,14 +35,10 @@ export function stretches(tracks, each) {
   return found;
 }
 
-/** The next row after this one in which an object is refused, past the stretch that is being looked at; round the end. */
+/** The first row of the next refused stretch, from the start again after the last one. */
 export function nextRefused(tracks, row) {
-  const starts = new Set();
-  for (let each = 0; each < tracks.objects; each++) {
-    for (const stretch of stretches(tracks, each)) if (stretch.state === "refused") starts.add(stretch.from);
-  }
-  const sorted = [...starts].sort((one, other) => one - other);
-  return sorted.find((start) => start > row) ?? sorted[0] ?? null;
+  const starts = indices(tracks).flatMap((index) => stretches(tracks, index)).filter(({ state }) => state === "refused").map(({ from }) => from).sort((one, other) => one - other);
+  return starts.find((start) => start > row) ?? starts[0] ?? null;
 }
 
 export class Timeline {
@@ -42,7 +47,7 @@ export class Timeline {
     this.lanes = h("div", { class: "lanes", "aria-hidden": "true" });
     this.slider = h("input", { type: "range", min: 0, max: tracks.frames.length - 1, step: 1, value: 0, class: "seek", "aria-label": "Frame", oninput: () => onSeek(Number(this.slider.value)) });
     this.element = h("div", { class: "timeline" },
-      h("div", { class: "lane-names", "aria-hidden": "true" }, Array.from({ length: tracks.objects }, (_, each) => h("span", {}, numberOf(tracks, each)))),
+      h("div", { class: "lane-names", "aria-hidden": "true" }, indices(tracks).map((index) => h("span", {}, numberOf(tracks, index)))),
       h("div", { class: "lane-box" }, this.lanes, this.slider));
     onResize(this.lanes, signal, () => this.draw());
     this.lanes.addEventListener("pointerdown", (event) => {
@@ -57,41 +62,41 @@ export class Timeline {
     const { tracks } = this;
     const height = tracks.objects * (LANE + GAP) - GAP;
     const step = width / tracks.frames.length;
-    this.head = s("rect", { class: "playhead", y: -2, height: height + 4, width: 2, rx: 1 });
+    this.playhead = s("rect", { class: "playhead", y: -2, height: height + 4, width: 2, rx: 1 });
     this.lanes.replaceChildren(s("svg", { width, height, viewBox: `0 0 ${width} ${height}` },
       s("defs", {}, s("pattern", { id: "hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
         s("rect", { width: 5, height: 5, class: "hatch-ground" }), s("line", { x1: 0, x2: 0, y1: 0, y2: 5, class: "hatch-line" }))),
-      Array.from({ length: tracks.objects }, (_, each) => stretches(tracks, each).map(({ state, from, to }) => {
-        const slim = state === "absent" ? LANE - 4 : 0;
-        return s("rect", { class: `lane ${state}`, x: from * step, width: Math.max(1, (to - from + 1) * step), y: each * (LANE + GAP) + slim / 2, height: LANE - slim, fill: state === "certified" ? colourOf(numberOf(tracks, each)) : null });
+      indices(tracks).map((index) => stretches(tracks, index).map(({ state, from, to }) => {
+        const inset = state === "absent" ? LANE - 4 : 0;
+        return s("rect", { class: `lane ${state}`, x: from * step, width: Math.max(1, (to - from + 1) * step), y: index * (LANE + GAP) + inset / 2, height: LANE - inset, fill: state === "certified" ? colourOf(numberOf(tracks, index)) : null });
       })),
-      this.head));
+      this.playhead));
     this.move(this.row ?? 0);
   }
 
   move(row) {
     this.row = row;
-    const { frames, times_s: times } = this.tracks;
+    const { tracks } = this;
     this.slider.value = row;
-    const sure = Array.from({ length: this.tracks.objects }, (_, each) => stateAt(this.tracks, each, row));
-    const of = sure.filter((state) => state !== "absent").length;
-    this.slider.setAttribute("aria-valuetext", `frame ${frames[row]}, ${times[row].toFixed(2)} s: ${sure.filter((state) => state === "certified").length} of ${of} certified`);
-    this.head?.setAttribute("x", ((row + 0.5) / frames.length) * this.lanes.clientWidth - 1);
+    const states = indices(tracks).map((index) => stateAt(tracks, index, row)).filter((state) => state !== "absent");
+    const frame = [`frame ${tracks.frames[row]}`, timeText(tracks, row)].filter(Boolean).join(", ");
+    this.slider.setAttribute("aria-valuetext", `${frame}: ${states.filter((state) => state === "certified").length} of ${states.length} certified`);
+    this.playhead?.setAttribute("x", ((row + 0.5) / tracks.frames.length) * this.lanes.clientWidth - 1);
   }
 }
 
-/** The same in words, each refused stretch a button that goes there. */
+/** The same as text, with a button for each refused stretch. */
 export function stretchList(tracks, onSeek) {
-  return h("ul", { class: "stretches" }, Array.from({ length: tracks.objects }, (_, each) => {
-    const found = stretches(tracks, each);
-    const count = (state) => found.filter((one) => one.state === state).reduce((sum, { from, to }) => sum + to - from + 1, 0);
-    const refused = found.filter((one) => one.state === "refused");
+  return h("ul", { class: "stretches" }, indices(tracks).map((index) => {
+    const found = stretches(tracks, index);
+    const count = (state) => found.filter((stretch) => stretch.state === state).reduce((sum, { from, to }) => sum + to - from + 1, 0);
+    const refused = found.filter((stretch) => stretch.state === "refused");
     return h("li", {},
-      swatch(numberOf(tracks, each)),
-      `Object ${numberOf(tracks, each)}: ${count("certified")} of ${counted(tracks.frames.length, "frame")} certified${count("absent") ? `, ${count("absent")} do not show it` : ""}.`,
+      swatch(numberOf(tracks, index)),
+      `Object ${numberOf(tracks, index)}: ${count("certified")} of ${counted(tracks.frames.length, "frame")} certified${count("absent") ? `, not visible in ${count("absent")}` : ""}.`,
       refused.length
         ? h("ul", {}, refused.map(({ from, to, reason }) =>
-          h("li", {}, h("button", { type: "button", class: "link", onclick: () => onSeek(from) }, from === to ? `Frame ${tracks.frames[from]}` : `Frames ${tracks.frames[from]} to ${tracks.frames[to]}`), ` refused because ${because(reason)}.`)))
+          h("li", {}, h("button", { type: "button", class: "link", onclick: () => onSeek(from) }, from === to ? `Frame ${tracks.frames[from]}` : `Frames ${tracks.frames[from]} to ${tracks.frames[to]}`), ` refused because ${reasonText(reason)}.`)))
         : null);
   }));
 }

@@ -1,46 +1,54 @@
-// A training while it goes on: how far it is, how well the pictures are redrawn, and where things are found by now.
+// A training in progress: its stage, the reconstruction, and the current positions.
 
 import * as api from "./api.js";
 import { Chart } from "./chart.js";
-import { action, announce, errorPlace, h } from "./dom.js";
+import { action, announce, errorBox, h } from "./dom.js";
 import { swatch } from "./palette.js";
-import { addressOf } from "./routes.js";
-import { runHead } from "./run_head.js";
-import { counted, duration, percent, short } from "./words.js";
+import { routeTo } from "./routes.js";
+import { runHeader } from "./run_header.js";
+import { counted, duration, percent, short } from "./text.js";
 
-const STAGES = ["looking", "warm start", "training", "certifying", "detecting", "writing"];
-const WHAT = {
-  looking: "Looking at the clip",
-  "warm start": "Learning which heatmap takes which mover",
-  training: "Learning to redraw the pictures",
-  certifying: "Measuring the theorem's assumptions",
+const STAGES = {
+  reading: "Reading the clip",
+  inspecting: "Finding the moving objects",
+  "warm start": "Assigning objects to heatmaps",
+  training: "Learning to reconstruct the frames",
+  certifying: "Measuring the assumptions of the theorem",
   detecting: "Finding the objects in every frame",
   writing: "Writing tracks and certificate",
 };
+const STATES = {
+  ready: "Not started yet.",
+  waiting: "Waiting for its turn: another clip is being trained.",
+  training: "Starting …",
+  stopped: "Stopped. The training so far is kept and can be resumed.",
+  finished: "Finished.",
+  failed: "This training failed.",
+};
 
-export async function show(root, { run: first, signal }) {
-  let run = first;
+export async function show(root, { run: initial, signal }) {
+  let run = initial;
   const epochs = [];
-  const errors = errorPlace();
-  const lost = errorPlace();
-  const head = h("div", {});
+  const errors = errorBox();
+  const connection = errorBox();
+  const header = h("div", {});
   const steps = h("ol", { class: "steps" });
-  const bar = h("progress", { max: 1, value: 0, "aria-label": "This step" });
+  const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress of this stage" });
   const now = h("p", { class: "now" });
   const left = h("p", { class: "soft" });
   const buttons = h("div", { class: "buttons" });
   const outcome = h("div", {});
   const numbers = h("p", { class: "soft small" });
-  const preview = h("img", { class: "preview", alt: "The current frame, what the network draws of it, and its heatmaps, with the positions found so far", hidden: true });
+  const preview = h("img", { class: "preview", alt: "A frame, its reconstruction, and the heatmaps, with the current positions", hidden: true });
   const positions = h("p", { class: "soft small positions" });
-  const noPreview = h("p", { class: "soft empty" }, "The first picture comes with the first pass through the clip.");
-  const loss = new Chart({ height: 240, signal, data: () => lossChart(epochs), label: "Reconstruction loss, epoch by epoch" });
+  const noPreview = h("p", { class: "soft empty" }, "The first preview comes after the first epoch.");
+  const loss = new Chart({ height: 240, signal, data: () => lossChart(epochs), label: "Reconstruction loss per epoch" });
 
-  root.append(head,
-    h("section", { class: "card progress-card", "aria-label": "Progress" }, steps, now, bar, left, outcome, buttons, errors.element, lost.element),
-    h("section", { class: "card", "aria-labelledby": "redrawn" }, h("h2", { id: "redrawn" }, "What it sees and draws"),
+  root.append(header,
+    h("section", { class: "card progress-card", "aria-label": "Progress" }, steps, now, bar, left, outcome, buttons, errors.element, connection.element),
+    h("section", { class: "card", "aria-labelledby": "reconstruction" }, h("h2", { id: "reconstruction" }, "Frame, reconstruction and heatmaps"),
       noPreview,
-      h("div", { class: "preview-box", tabindex: 0, role: "group", "aria-label": "The pictures" }, preview),
+      h("div", { class: "preview-box", tabindex: 0, role: "group", "aria-label": "Preview" }, preview),
       positions),
     h("section", { class: "card", "aria-labelledby": "loss" }, h("h2", { id: "loss" }, "Reconstruction loss"), loss.element, numbers));
 
@@ -50,60 +58,61 @@ export async function show(root, { run: first, signal }) {
     announce("Stopping.");
     await api.stop(run.id);
   });
-  let told = "";
-  let shown = "";
+  let announced = "";
+  let shownState = "";
 
   function fill(newer) {
     run = newer;
     const { state, progress, result, error } = run;
-    if (shown !== state) {
-      head.replaceChildren(runHead(run, "training"));
-      shown = state;
+    if (shownState !== state) {
+      header.replaceChildren(runHeader(run, "training"));
+      shownState = state;
     }
-    const at = state === "finished" ? STAGES.length : progress ? STAGES.indexOf(progress.stage) : -1;
-    steps.replaceChildren(...STAGES.map((stage, each) =>
-      h("li", { class: each < at ? "done" : each === at ? "current" : "", "aria-current": each === at ? "step" : null },
-        h("span", {}, stage), each < at ? h("span", { class: "hidden" }, " (done)") : null)));
-    const going = state === "training" && progress;
-    now.textContent = going ? `${WHAT[progress.stage] ?? progress.stage}${progress.seed ? `, attempt with seed ${progress.seed}` : ""}` : SAYS[state];
-    if (going && progress.of) bar.value = progress.done / progress.of;
+    const running = state === "training" && progress;
+    const stages = Object.keys(STAGES);
+    const at = state === "finished" ? stages.length : progress ? stages.indexOf(progress.stage) : -1;
+    steps.replaceChildren(...stages.map((stage, index) =>
+      h("li", { class: index < at ? "done" : index === at ? "current" : "", "aria-current": index === at ? "step" : null },
+        h("span", {}, stage), index < at ? h("span", { class: "hidden" }, " (done)") : null)));
+    now.textContent = running ? `${STAGES[progress.stage] ?? progress.stage}${progress.seed ? `, attempt with seed ${progress.seed}` : ""}` : STATES[state];
+    if (running && progress.total) bar.value = progress.done / progress.total;
     else if (state === "finished") bar.value = 1;
     else if (state === "waiting") bar.value = 0;
-    left.textContent = going
-      ? `${progress.of ? `${progress.done} of ${progress.of}` : ""}${progress.seconds_left !== null && progress.seconds_left !== undefined ? `${progress.of ? ", " : ""}about ${duration(progress.seconds_left)} left` : ""}`
-      : "";
+    const remaining = running ? duration(progress.seconds_left) : "";
+    left.textContent = running ? [progress.total ? `${progress.done} of ${progress.total}` : "", remaining && `about ${remaining} left`].filter(Boolean).join(", ") : "";
     left.hidden = !left.textContent;
     buttons.replaceChildren(...(["training", "waiting"].includes(state) ? [stopButton]
-      : state === "finished" ? [h("a", { class: "button primary", href: addressOf(run, "result") }, "See the result")] : [startButton]));
+      : state === "finished" ? [h("a", { class: "button primary", href: routeTo(run, "result") }, "See the result")] : [startButton]));
     if (state !== "training") stopButton.textContent = "Stop";
-    startButton.textContent = state === "failed" ? "Try again" : state === "ready" ? "Start" : "Resume";
+    startButton.textContent = { failed: "Try again", ready: "Start" }[state] ?? "Resume";
     outcome.replaceChildren(...(state === "finished" && result
-      ? [h("p", { class: `verdict-line ${result.certified ? "good" : "mixed"}` }, `${result.sentence}; ${result.certified_positions} of ${result.positions} positions.`)] : []));
+      ? [h("p", { class: `verdict-line ${result.certified ? "good" : "mixed"}` }, `${result.message}; ${result.certified_positions} of ${result.positions} positions.`)] : []));
     if (state === "failed") errors.show(error);
-    const saying = going ? `${WHAT[progress.stage]}, ${percent(progress.of ? Math.floor((10 * progress.done) / progress.of) / 10 : 0)}` : SAYS[state];
-    if (saying !== told) announce(saying);
-    told = saying;
+    const sentence = running ? `${STAGES[progress.stage]}, ${percent(progress.total ? Math.floor((10 * progress.done) / progress.total) / 10 : 0)}` : STATES[state];
+    if (sentence !== announced) announce(sentence);
+    announced = sentence;
   }
 
   function addEpoch(epoch) {
-    const known = epochs.findIndex((each) => each.epoch === epoch.epoch && each.seed === epoch.seed);
-    if (known >= 0) epochs.splice(known, 1, epoch); // told again after a reconnection
+    const known = epochs.findIndex((other) => other.epoch === epoch.epoch && other.seed === epoch.seed);
+    if (known >= 0) epochs.splice(known, 1, epoch); // sent again after a reconnection
     else epochs.push(epoch);
-    numbers.textContent = `Epoch ${epoch.epoch} of ${epoch.of}: loss ${short(epoch.loss)}${epoch.accuracy === null ? "" : `, ${(Math.floor(1000 * epoch.accuracy) / 10).toFixed(1)} % of the pixels redrawn right`}.`;
+    const accuracy = epoch.accuracy === null ? "" : `, ${(Math.floor(1000 * epoch.accuracy) / 10).toFixed(1)} % of the pixels reconstructed correctly`;
+    numbers.textContent = `Epoch ${epoch.epoch} of ${epoch.total}: loss ${short(epoch.loss)}${accuracy}.`;
     requestDraw();
   }
 
-  let due = false;
+  let drawRequested = false;
   function requestDraw() {
-    if (due) return;
-    due = true;
+    if (drawRequested) return;
+    drawRequested = true;
     requestAnimationFrame(() => {
-      due = false;
+      drawRequested = false;
       if (!signal.aborted) loss.draw();
     });
   }
 
-  function showPreview({ stamp, frame, positions: places }) {
+  function showPreview({ stamp, positions: found }) {
     const next = new Image();
     next.onload = () => {
       if (signal.aborted) return;
@@ -111,45 +120,36 @@ export async function show(root, { run: first, signal }) {
       preview.hidden = false;
       noPreview.hidden = true;
     };
-    next.src = api.previewAddress(run.id, stamp);
-    if (!places) return;
-    positions.replaceChildren(`From the left: the frame, what is drawn of it, one heatmap per object. Positions${frame === undefined ? "" : ` in frame ${frame}`}: `, ...places.flatMap((place, each) => (place ? [h("span", { class: "place" }, swatch(each), `${each} at ${place[0].toFixed(1)}, ${place[1].toFixed(1)}`)] : [])));
+    next.src = api.previewUrl(run.id, stamp);
+    if (!found) return;
+    positions.replaceChildren("From the left: the frame, its reconstruction, one heatmap per object. Positions: ",
+      ...found.flatMap((position, index) => (position ? [h("span", { class: "position" }, swatch(index), `${index} at ${position[0].toFixed(1)}, ${position[1].toFixed(1)}`)] : [])));
   }
 
   fill(run);
   api.listen(run.id, {
     run: (newer) => {
-      lost.show(null);
+      connection.show(null);
       fill(newer);
     },
     epoch: addEpoch,
     preview: showPreview,
-    lost: (sentence) => ["training", "waiting"].includes(run.state) && lost.show(sentence),
+    lost: (message) => ["training", "waiting"].includes(run.state) && connection.show(message),
   }, signal);
 }
 
-const SAYS = {
-  ready: "Not started yet.",
-  waiting: "Waiting for its turn: another clip is being trained.",
-  training: "Beginning …",
-  stopped: "Stopped. What was learned is kept; it goes on from there.",
-  finished: "Finished.",
-  failed: "This training failed.",
-};
-
 function lossChart(epochs) {
-  const seeds = [...new Set(epochs.map((each) => each.seed))];
-  const losses = epochs.map((each) => each.loss).filter((value) => value > 0);
+  const seeds = [...new Set(epochs.map((epoch) => epoch.seed))];
+  const losses = epochs.map((epoch) => epoch.loss).filter((value) => value > 0);
   const low = losses.length ? Math.min(...losses) : 0.001;
   const high = losses.length ? Math.max(...losses) : 0.1;
-  const of = Math.max(2, ...epochs.map((each) => each.of));
   return {
     label: losses.length ? `Reconstruction loss over ${counted(epochs.length, "epoch")}: from ${short(losses[0])} to ${short(losses.at(-1))}` : "Reconstruction loss: no epoch yet",
-    x: { label: "epoch", range: [0, of] },
-    y: { label: "loss, logarithmic", log: true, range: [Math.min(low / 1.25, high / 10), high * 1.25] }, // a decade at least
-    lines: seeds.map((seed, each) => {
-      const its = epochs.filter((epoch) => epoch.seed === seed);
-      return { x: its.map((epoch) => epoch.epoch), y: its.map((epoch) => epoch.loss), kind: each === seeds.length - 1 ? "strong" : "past" };
+    x: { label: "epoch", range: [0, Math.max(2, ...epochs.map((epoch) => epoch.total))] },
+    y: { label: "loss, logarithmic", log: true, range: [Math.min(low / 1.25, high / 10), high * 1.25] }, // at least a decade
+    lines: seeds.map((seed, index) => {
+      const attempt = epochs.filter((epoch) => epoch.seed === seed);
+      return { x: attempt.map((epoch) => epoch.epoch), y: attempt.map((epoch) => epoch.loss), kind: index === seeds.length - 1 ? "strong" : "past" };
     }),
   };
 }

@@ -1,0 +1,43 @@
+// The frames of a clip as bitmaps, fetched on demand and a little ahead.
+
+import * as api from "./api.js";
+import { cropOf, wholeOf } from "./frame_view.js";
+
+const CACHED = 240; // frames
+const AHEAD = 8;
+
+export class FrameCache {
+  constructor(run, signal) {
+    this.run = run;
+    this.signal = signal;
+    const crop = cropOf(run);
+    this.crop = crop && String(crop) === String(run.options.crop) ? crop : null; // the server crops by the current options
+    this.view = this.crop ?? wholeOf(run.clip); // the part of the recording that each bitmap shows
+    this.bitmaps = new Map(); // number -> bitmap or a promise of it, oldest first
+    signal.addEventListener("abort", () => this.bitmaps.clear());
+  }
+
+  /** The bitmap if it has been fetched. */
+  ready(number) {
+    const found = this.bitmaps.get(number);
+    return found instanceof Promise ? null : (found ?? null);
+  }
+
+  async get(number) {
+    if (!this.bitmaps.has(number)) {
+      const pending = api.frame(this.run.id, number, this.crop, this.signal);
+      this.bitmaps.set(number, pending);
+      pending.then((bitmap) => this.bitmaps.set(number, bitmap), () => this.bitmaps.delete(number));
+      while (this.bitmaps.size > CACHED) {
+        const [oldest, bitmap] = this.bitmaps.entries().next().value;
+        bitmap.close?.();
+        this.bitmaps.delete(oldest);
+      }
+    }
+    return this.bitmaps.get(number);
+  }
+
+  prefetch(numbers) {
+    for (const number of numbers.slice(0, AHEAD)) this.get(number).catch(() => {});
+  }
+}
