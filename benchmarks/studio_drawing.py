@@ -6,8 +6,10 @@
 The demo's network serves for larger frames too: it is exactly equivariant.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,9 +19,9 @@ from timing import median_seconds
 from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import new_network
 from withinpx.studio.app import DEMO
-from withinpx.studio.drawing import Drawer
+from withinpx.studio.rendering import Position, Renderer
 from withinpx.studio.runs import OUT
-from withinpx.tracking.detector import Detector, load_clip_detector
+from withinpx.tracking.detector import Detector
 
 SIZES = ((320, 240), (640, 480), (1920, 1080))
 
@@ -41,20 +43,24 @@ def decode_densely(detector: Detector) -> None:
     detector.model.decode(middle.expand(1, config.objects, 2))
 
 
+def render(renderer: Renderer, folder: Path, positions: Sequence[Position]) -> None:
+    renderer.image(folder, positions).result()
+
+
 def main(times: int = 30) -> None:
     """Print the milliseconds per rendering."""
-    known, _ = load_clip_detector(DEMO / OUT)
+    known = Detector.load(DEMO / OUT)
     objects = len(known.certificate.objects)
     print(f"{objects} objects; dense on {torch.get_num_threads()} threads, ours on one")
     for width, height in SIZES:
         detector = resized(known, width, height)
         dense = median_seconds(partial(decode_densely, detector), max(3, times // 10))
-        drawer = Drawer()
+        renderer = Renderer()
         folder = DEMO / OUT / f"{width}"
-        drawer._loaded[folder] = detector  # it was never written to the disk
-        positions = [(width / 2 + 20 * index, height / 2) for index in range(objects)]
-        ours = median_seconds(partial(drawer.draw, folder, positions), times)
-        drawer.close()
+        renderer._loaded[folder] = detector  # it was never written to the disk
+        positions: list[Position] = [(width / 2 + 20 * index, height / 2) for index in range(objects)]
+        ours = median_seconds(partial(render, renderer, folder, positions), times)
+        renderer.close()
         print(f"{width}x{height}: {1000 * ours:.0f} ms, dense {1000 * dense:.0f} ms ({dense / ours:.1f} times)")
 
 

@@ -22,7 +22,7 @@ class Finished(JobCallback):
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def finished(self, job: Job) -> None:
+    def on_job(self, job: Job) -> None:
         self.names.append(job.name)
 
 

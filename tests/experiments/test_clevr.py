@@ -171,7 +171,7 @@ def test_both_recipes_train_on_rendered_images(
     shutil.copytree(SAMPLE, tmp_path / "shapes-09-19")
     monkeypatch.setattr(clevr_training, "STEPS", 2)
     monkeypatch.setattr(clevr_training, "STABLE_STEPS", 1)
-    monkeypatch.setattr("withinpx.tracking.attempt.STEPS_OF_A_SET", 2)
+    monkeypatch.setattr("withinpx.tracking.attempt.UNORDERED_STEPS", 2)
     monkeypatch.setattr("withinpx.tracking.attempt.CLIP", replace(CLIP, warm_start_steps=2))
     rows = train_and_measure(tmp_path, Setting("fig9b", "shapes-09-19", 3, 7, 0.8), recipe, 0, "cpu")
     assert [row["object"] for row in rows] == ["red metal sphere", "blue rubber cylinder", "green rubber cube"]

@@ -10,7 +10,7 @@ import pytest
 from tests.studio.browser import Browser, Page, expect, open_browser, open_page
 from tests.studio.fake_training import count_epochs
 from tests.studio.studio_server import TOKEN, listening
-from tests.tracked_clip import FRAMES, small_stage, write_pictures
+from tests.tracked_clip import FRAMES, small_stage, write_images
 from withinpx.studio.app import create_app
 
 
@@ -29,7 +29,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def beads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of images, with other files in it."""
-    folder = write_pictures(tmp_path_factory.mktemp("images") / "beads", small_stage().render().clip)
+    folder = write_images(tmp_path_factory.mktemp("images") / "beads", small_stage().render().clip)
     (folder / "notes.txt").write_text("not an image")
     (folder / ".hidden.png").write_bytes(b"not an image")
     return folder

@@ -20,7 +20,7 @@ from withinpx.studio.app import DEMO
 from withinpx.studio.make_demo import DEMO_ID, DEMO_NAME
 from withinpx.studio.results import tracks_json
 from withinpx.studio.runs import Footage, Run
-from withinpx.tracking.detector import load_clip_detector
+from withinpx.tracking.detector import Detector
 
 MAX_DEMO = 2_000_000  # bytes
 PATH = f"/api/runs/{DEMO_ID}"
@@ -129,7 +129,7 @@ def test_the_downloaded_detector_can_be_loaded(client: TestClient, tmp_path: Pat
     response = client.get(f"{PATH}/download/detector.zip")
     with ZipFile(io.BytesIO(response.content)) as archive:
         archive.extractall(tmp_path)
-    detector, _ = load_clip_detector(tmp_path / "detector")
+    detector = Detector.load(tmp_path / "detector")
     assert len(detector.certificate.objects) == 3
 
 

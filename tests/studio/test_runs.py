@@ -17,7 +17,7 @@ from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, small_stage
 from withinpx.data.scenes import write_clip_video
 from withinpx.data.video import stream_video
 from withinpx.files import write_json
-from withinpx.studio import frames, inspection, read_progress
+from withinpx.studio import frames, inspection
 from withinpx.studio.frames import INDEX, OpenClips, frame_times
 from withinpx.studio.inspection import REQUESTED, OutdatedError, inspect_clip, inspect_run, relevant_options
 from withinpx.studio.options import Options
@@ -33,7 +33,7 @@ def test_options_are_changed_one_by_one(client: TestClient, run: Json) -> None:
     path = f"/api/runs/{run['id']}/options"
     assert client.put(path, json={"objects": 3}).json()["options"]["objects"] == 3
     assert client.put(path, json={"crop": [0, 0, 40, 30]}).json()["options"]["objects"] == 3
-    response = client.put(path, json={"objects": None, "quick": True})
+    response = client.put(path, json={"objects": "auto", "quick": True})
     assert response.json()["options"] == {
         **run["options"],
         "crop": [0, 0, 40, 30],
@@ -122,7 +122,7 @@ def test_frames_that_cannot_be_decoded_are_not_counted(tmp_path: Path, monkeypat
     path, clips = broken_video(tmp_path / "clip.mov"), OpenClips()
     assert clips.frame(path, 3).shape == (HEIGHT, WIDTH, 3)  # before the clip has been read
     written: list[Json] = []
-    monkeypatch.setattr(read_progress, "REPORT_EVERY_S", 0.0)
+    monkeypatch.setattr(inspection, "REPORT_EVERY", 1)
     monkeypatch.setattr(inspection, "write_json", lambda _, value: written.append(value))
     write_json(tmp_path / REQUESTED, relevant_options(Options()))
     inspect_run(path, FRAMES, Options(), tmp_path)
@@ -151,8 +151,8 @@ def test_an_inspection_finds_the_objects(tmp_path: Path, monkeypatch: pytest.Mon
     generated = small_stage().render()
     write_clip_video(path, generated.clip)
     crop = (0, 0, WIDTH, 36)  # without the triangle
-    found = inspect_clip(path, FRAMES, Options())
-    cropped = inspect_clip(path, FRAMES, Options(crop=crop, objects=1))
+    found = inspect_clip(path, Options())
+    cropped = inspect_clip(path, Options(crop=crop, objects=1))
     assert len(found["objects"]) == 3
     assert len(cropped["objects"]) == 2
     for obj in found["objects"]:

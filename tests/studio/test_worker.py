@@ -85,4 +85,4 @@ def test_the_error_of_an_impossible_training_holds_no_path(quick: None, tmp_path
         Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(folder / CLIP / "still" / f"{number}.png")
     run = Run("0123456789abcdef", "still", "2026-11-15T12:00:00Z", Footage(32, 32, 4, 4.0, images=True))
     work(folder, run, threading.Event())
-    assert json.loads((folder / OUTCOME).read_text()) == {"error": "Nothing moves: all pictures of still are the same."}
+    assert json.loads((folder / OUTCOME).read_text()) == {"error": "Nothing moves: all frames of still are the same."}

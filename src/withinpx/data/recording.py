@@ -57,7 +57,7 @@ class Recording:
         return Clip.of(list(self.stream(selection, losses=losses)), self.source, selection, losses)
 
     def sample(self, selection: Selection, most: int, *, on_frame: OnFrame | None = None) -> Clip:
-        """At most ``most`` of the selected frames, evenly spread: all of a short recording, every n-th of a long one."""
+        """At most ``most`` of the selected frames: all of a short recording, every n-th of a long one."""
         kept: list[Frame] = []
         losses: list[str] = []
         step = 1

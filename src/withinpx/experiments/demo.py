@@ -38,6 +38,6 @@ def summary(result: Result) -> str:
         return f"{found}, but no position could be certified: see the certificate."
     return (
         f"{found}; {certified.mean():.0%} of their positions are certified, each proved to within "
-        f"{tracks.bounds[certified].max():.1f} px or less. Compared with the truth, their error is {against.median:.2f} px "
-        f"(median) and {against.largest:.2f} px (largest)."
+        f"{tracks.bounds[certified].max():.1f} px or less. Compared with the truth, their error is "
+        f"{against.median:.2f} px (median) and {against.largest:.2f} px (largest)."
     )

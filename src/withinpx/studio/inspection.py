@@ -10,20 +10,25 @@ from http import HTTPStatus
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
 from withinpx.errors import InputError
 from withinpx.files import read_json, write_json
-from withinpx.studio.options import Options, track_settings
+from withinpx.studio.options import Options
 from withinpx.studio.queue import follow_server
 from withinpx.studio.runs import INSPECTING, INSPECTION, Run, Runs
+
+if TYPE_CHECKING:
+    from withinpx.data.recording import OnFrame
+    from withinpx.data.selection import Frame
 
 REQUESTED = "requested.json"  # the options that the page asked for last
 MAX_POSITIONS = 40  # per object, in the answer
 PROCESSES = 2  # a long clip must not block another one
 NICENESS = 5  # after the server, before trainings
+REPORT_EVERY = 20  # frames, while a clip is decoded
 POLL_S = 0.25  # whether the server is closing
 Json = dict[str, Any]
 
@@ -111,7 +116,6 @@ def relevant_options(options: Options) -> Json:
 def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json:
     """Inspect a run's clip and save the answer; progress and the decodable frames are written along the way."""
     from withinpx.studio.frames import save_decoded_times  # noqa: PLC0415
-    from withinpx.studio.read_progress import reading_progress  # noqa: PLC0415
 
     relevant, progress_file = relevant_options(options), folder / INSPECTING
 
@@ -126,9 +130,15 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
 
     try:
         report(0)
-        with reading_progress(report) as progress:
-            found = inspect_clip(clip, frames, options)
-        save_decoded_times(clip, progress.times_s)
+        times_s: list[float] = []  # of the frames that can be decoded
+
+        def on_frame(frame: "Frame") -> None:
+            times_s.append(frame.time_s)
+            if len(times_s) % REPORT_EVERY == 0:
+                report(len(times_s))
+
+        found = inspect_clip(clip, options, on_frame)
+        save_decoded_times(clip, times_s)
         write_json(folder / INSPECTION, {"options": relevant, "inspection": found})
     except FileNotFoundError:
         raise OutdatedError("The run was deleted in the meantime.") from None
@@ -137,22 +147,23 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
     return found
 
 
-def inspect_clip(clip: Path, frames: int, options: Options) -> Json:
+def inspect_clip(clip: Path, options: Options, on_frame: "OnFrame | None" = None) -> Json:
     """Inspect a clip as ``track`` does. This changes the working directory, so that no message holds a full path."""
-    from withinpx.tracking.track import look  # noqa: PLC0415  (torch, which the server does not load)
+    from withinpx.data.recording import open_recording  # noqa: PLC0415
+    from withinpx.tracking.track import prepare  # noqa: PLC0415  (torch, which the server does not load)
 
     os.chdir(clip.parent)
-    messages: list[str] = []
-    job = look(Path(clip.name), track_settings(options), messages.append)
-    inspection, selection, network, bound = job.inspection, job.selection, job.plan.network, job.plan.bound
-    step = _sampling_step(frames, len(inspection.images))
+    setup = prepare(open_recording(clip.name), options.for_track(), on_frame=on_frame)
+    inspection, plan = setup.inspection, setup.plan
+    selection, numbers = inspection.clip.selection, inspection.clip.numbers.tolist()
+    network, bound = plan.network, plan.bound
     objects = [
         {
             "number": number,
             "size_px": [round(size / selection.scale, 1) for size in obj.sizes],
             "frames": len(obj.blobs),
             "positions": [
-                {"frame": blob.frame * step, "box": _box_in_recording(blob.box, selection)}
+                {"frame": numbers[blob.frame], "box": _box_in_recording(blob.box, selection)}
                 for blob in obj.blobs[:: math.ceil(len(obj.blobs) / MAX_POSITIONS)]
             ],
         }
@@ -162,11 +173,11 @@ def inspect_clip(clip: Path, frames: int, options: Options) -> Json:
     low, high = (size / selection.scale for size in inspection.sizes)
     count = "1 moving object" if len(objects) == 1 else f"{len(objects)} moving objects"
     return {
-        "frame": step * max(set(shown), key=lambda frame: (shown.count(frame), -frame)),  # with the most objects
+        "frame": numbers[max(set(shown), key=lambda frame: (shown.count(frame), -frame))],  # with the most objects
         "objects": objects,
         "noise_levels": round(inspection.noise, 2),
         "camera_moves": inspection.camera_moves,
-        "warnings": [line.removeprefix("warning: ") for line in messages if job.plan.why not in line],
+        "warnings": [*inspection.clip.lost, *plan.warnings],
         "message": f"{count} of {low:.0f} to {high:.0f} px. A network for this size has a bound of about "
         f"{bound:.1f} px; the bound of each position is measured after training.",
         "bound_px": round(bound, 2),
@@ -178,14 +189,6 @@ def inspect_clip(clip: Path, frames: int, options: Options) -> Json:
             "scale": selection.scale,
         },
     }
-
-
-def _sampling_step(frames: int, sampled: int) -> int:
-    """Of how many frames one was sampled: a power of two (data/reading.py)."""
-    step = 1
-    while math.ceil(frames / step) > sampled:
-        step *= 2
-    return step
 
 
 def _box_in_recording(box: tuple[int, int, int, int], selection: Any) -> list[float]:

@@ -42,7 +42,7 @@ def make_demo(target: Path) -> Run:
         clip = writable_folder(folder / CLIP) / DEMO_NAME
         write_clip_video(clip, leaving(frames=60, width=160, height=120, seed=SEED).clip)
         run = Run(DEMO_ID, DEMO_NAME, CREATED, video_footage(clip), options, trained=options, demo=True)
-        inspection = inspect_clip(clip, run.clip.frames, options)
+        inspection = inspect_clip(clip, options)
         write_json(folder / INSPECTION, {"options": relevant_options(options), "inspection": inspection})
         work(folder, run, Event())
         run = replace(run, state="finished", result=read_json(folder / OUTCOME)["result"])

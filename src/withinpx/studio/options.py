@@ -1,37 +1,45 @@
-"""The options of a run: what a person may choose, how a change is validated, and what ``track`` gets from it."""
+"""The options of a run: those of ``track`` that the page may change, and how a change is validated."""
 
 from dataclasses import asdict, dataclass, fields
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from math import isfinite
+from typing import Any
 
-from pydantic import Field, FiniteFloat, TypeAdapter
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
-if TYPE_CHECKING:
-    from withinpx.tracking.track import TrackSettings
+from withinpx.tracking.options import TrackOptions
 
+EDITABLE = ("objects", "crop", "background", "target", "seed", "quick")
 MIN_CROP = 16  # px
-CHANNELS, QUICK_CHANNELS = 32, 24  # of the network
+MAX_OBJECTS, MAX_SEED = 20, 1_000_000
+QUICK_CHANNELS = 24
 
 
-@dataclass(frozen=True)
-class Options:
-    """The fields are validated by pydantic wherever JSON becomes options."""
+@dataclass(frozen=True, kw_only=True)
+class Options(TrackOptions):
+    """Validated by pydantic wherever JSON becomes options."""
 
-    objects: Annotated[int, Field(ge=1, le=20)] | None = None  # None: as many as are found
-    crop: tuple[int, int, int, int] | None = None  # left, top, width, height, px of the recording
-    background: Literal["auto", "layered", "perspective", "nearby"] = "auto"
-    target: Annotated[FiniteFloat, Field(gt=0)] | None = None  # largest accepted bound, px of the recording
-    seed: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    quick: bool = False  # one seed and a narrow network
+    quick: bool = False
+    """One seed and a narrower network."""
+
+    def for_track(self) -> TrackOptions:
+        values = {item.name: getattr(self, item.name) for item in fields(TrackOptions)}
+        return TrackOptions(**(values | ({"channels": QUICK_CHANNELS, "budget": 0.0} if self.quick else {})))
 
 
 def change_options(options: Options, changes: dict[str, Any], width: int, height: int) -> Options:
     """The options with some fields replaced; ``width`` and ``height`` are those of the recording."""
-    unknown = changes.keys() - {field.name for field in fields(Options)}
+    unknown = changes.keys() - set(EDITABLE)
     if unknown:
         raise _invalid(f"There is no option {min(unknown)!r}.")
     changed = TypeAdapter(Options).validate_python(asdict(options) | changes)
+    if changed.objects != "auto" and changed.objects > MAX_OBJECTS:
+        raise _invalid(f"The number of objects is {changed.objects}: give at most {MAX_OBJECTS}.")
+    if changed.target is not None and not (isfinite(changed.target) and changed.target > 0):
+        raise _invalid(f"The target is {changed.target} px: give a number above zero.")
+    if not 0 <= changed.seed <= MAX_SEED:
+        raise _invalid(f"The seed is {changed.seed}: give a number from 0 to {MAX_SEED}.")
     if changed.crop is not None:
         left, top, crop_width, crop_height = changed.crop
         if min(crop_width, crop_height) < MIN_CROP:
@@ -40,26 +48,6 @@ def change_options(options: Options, changes: dict[str, Any], width: int, height
             crop = f"{left} {top} {crop_width} {crop_height}"
             raise _invalid(f"The crop {crop} reaches outside the frame of {width}x{height} px.")
     return changed
-
-
-def track_settings(options: Options) -> "TrackSettings":
-    """The options as ``track`` takes them. The imports are here because they load torch."""
-    from withinpx.studio.read_progress import WatchedSelection  # noqa: PLC0415
-    from withinpx.tracking.plan import Wishes  # noqa: PLC0415
-    from withinpx.tracking.track import TrackSettings  # noqa: PLC0415
-
-    wishes = Wishes(
-        options.objects,
-        options.background,
-        target=options.target,
-        channels=QUICK_CHANNELS if options.quick else CHANNELS,
-    )
-    return TrackSettings(
-        WatchedSelection(crop=options.crop),
-        wishes,
-        options.seed,
-        budget_s=0.0 if options.quick else TrackSettings.budget_s,
-    )
 
 
 def _invalid(message: str) -> HTTPException:

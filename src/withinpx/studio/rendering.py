@@ -43,10 +43,10 @@ class Renderer:
         return self._videos.submit(self._render_video, folder, trajectories, fps)
 
     def detector(self, folder: Path) -> "Detector":
-        from withinpx.tracking.detector import load_clip_detector  # noqa: PLC0415  (torch)
+        from withinpx.tracking.detector import Detector  # noqa: PLC0415  (torch)
 
         with self._lock:
-            detector = self._loaded.pop(folder, None) or load_clip_detector(folder)[0]
+            detector = self._loaded.pop(folder, None) or Detector.load(folder)
             self._loaded[folder] = detector
             while len(self._loaded) > MAX_LOADED:
                 self._loaded.popitem(last=False)
@@ -88,7 +88,7 @@ def render(detector: "Detector", positions: Sequence[Position]) -> "Pixels":
     """The background with the objects at these positions."""
     import numpy as np  # noqa: PLC0415
 
-    from withinpx.tracking.edit import edited_frames, empty_picture  # noqa: PLC0415
+    from withinpx.tracking.edit import edited_frames, empty_frame  # noqa: PLC0415
 
     objects = detector.certificate.objects
     if len(positions) != len(objects):
@@ -98,7 +98,7 @@ def render(detector: "Detector", positions: Sequence[Position]) -> "Pixels":
         for obj, position in zip(objects, positions, strict=True)
         if position is not None
     }
-    return next(edited_frames(detector, paths, 1)) if paths else empty_picture(detector)
+    return next(edited_frames(detector, paths, 1)) if paths else empty_frame(detector)
 
 
 def _invalid(message: str) -> HTTPException:

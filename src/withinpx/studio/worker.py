@@ -4,7 +4,6 @@ import os
 import shutil
 import time
 import traceback
-from contextlib import ExitStack
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -19,14 +18,10 @@ from torch import Tensor
 from withinpx.certificate.certificate import Certificate
 from withinpx.errors import InputError, StoppedError
 from withinpx.files import write_atomically, write_json
-from withinpx.inference.observation import reconstruct
-from withinpx.model.field import dense_maps
-from withinpx.model.sparse import sparse_softargmax
+from withinpx.model.softargmax import softargmax
 from withinpx.palette import colour_of
 from withinpx.studio.frames import save_decoded_times
-from withinpx.studio.options import track_settings
 from withinpx.studio.queue import Flag
-from withinpx.studio.read_progress import reading_progress
 from withinpx.studio.runs import (
     CLIP,
     OUT,
@@ -39,22 +34,22 @@ from withinpx.studio.runs import (
     Stage,
     add_progress,
 )
-from withinpx.tracking.detect import TRACKS, Chunk
-from withinpx.tracking.detector import load_clip_detector
 from withinpx.tracking.exports import export
-from withinpx.tracking.masks import masks_of
+from withinpx.tracking.progress import Event
+from withinpx.tracking.result import load_result
 from withinpx.tracking.track import track
-from withinpx.tracking.tracks import Tracks, read_tracks
+from withinpx.tracking.tracks import Tracks
 from withinpx.training.callback import Callback
 from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.device import choose_device
-from withinpx.training.engine import Engine, SparseEngine
+from withinpx.training.engine import Engine
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG, Epoch
 from withinpx.training.recipe import Recipe
 
 CHECKPOINT_EVERY_S = 10.0
 PREVIEW_EVERY_S = 1.5
+REPORT_EVERY_S = 0.5  # while frames are decoded or detected
 PREVIEW_STEP = 7  # frames from one preview to the next
 MAX_MASKS = 3000  # positions; above it the COCO results have boxes only
 GAP = 6  # px between two panels of a preview
@@ -89,15 +84,14 @@ def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
         settings = FitSettings(
             choose_device(), checkpoint_every_s=CHECKPOINT_EVERY_S, callbacks=(reporter,), stop=reporter.stop.is_set
         )
-        with reporter:
-            asked = track_settings(run.options)
-            track(Path(run.name), out, asked, settings, resume=resume, each_chunk=reporter.on_chunk)
+        options = run.options.for_track()
+        track(run.name, options, out=out, settings=settings, resume=resume, progress=reporter.on_event)
     reporter.report("writing", 0, 1)
-    detector, _ = load_clip_detector(out)
-    tracks = read_tracks(out / TRACKS, *detector.recording)
-    masks = masks_of(detector, tracks) if tracks.present.sum() <= MAX_MASKS else None
-    export(tracks, out, ("coco", "mot", "dlc"), masks)
-    return result_of(detector.certificate, tracks)
+    result = load_result(out)
+    tracks = result.tracks
+    save_decoded_times(Path(run.name), tracks.times_s.tolist())
+    export(tracks, out, ("coco", "mot", "dlc"), result.detector if tracks.present.sum() <= MAX_MASKS else None)
+    return result_of(result.certificate, tracks)
 
 
 def result_of(certificate: Certificate, tracks: Tracks) -> dict[str, Any]:
@@ -117,20 +111,12 @@ class Reporter(Callback):
 
     def __init__(self, folder: Path, run: Run, stop: Flag) -> None:
         self.stop = stop
-        self._folder, self._clip, self._frames = folder, Path(run.name), run.clip.frames
+        self._folder, self._frames = folder, run.clip.frames
         self._crop = run.options.crop or (0, 0, run.clip.width, run.clip.height)
         self._seed = run.options.seed
-        self._engine: SparseEngine | None = None
-        self._started = self._previewed = time.monotonic()
-        self._epochs = self._previews = self._detected = 0
-
-    def __enter__(self) -> "Reporter":
-        self._reading = ExitStack()
-        self._read = self._reading.enter_context(reading_progress(self.on_read))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._reading.close()
+        self._engine: Engine | None = None
+        self._started = self._previewed = self._reported = time.monotonic()
+        self._epochs = self._previews = 0
 
     def report(self, stage: Stage, done: int, total: int, **more: Any) -> None:
         stops_itself = stage in ("warm start", "training") and self._epochs > 0  # after a checkpoint (fit.py)
@@ -138,14 +124,17 @@ class Reporter(Callback):
             raise StoppedError("Training was stopped.")
         add_progress(self._folder / PROGRESS, Progress(stage, done, total, seed=self._seed, **more))
 
-    def on_read(self, done: int) -> None:
-        self.report("reading", done, max(done, self._frames))
+    def on_event(self, event: Event) -> None:
+        """Reading and detecting; trainings are reported by the callback's own methods, with their numbers."""
+        if event.stage not in ("reading", "detecting") or not event.done:
+            return
+        now = time.monotonic()
+        if now - self._reported > REPORT_EVERY_S or event.done >= self._frames:
+            self._reported = now
+            self.report(event.stage, event.done, max(event.done, self._frames))
 
     def on_start(self, engine: Engine, seed: int) -> None:
-        self._reading.close()
-        save_decoded_times(self._clip, self._read.times_s)
-        self._engine = engine if isinstance(engine, SparseEngine) else None
-        self._seed, self._epochs, self._started = seed, 0, time.monotonic()
+        self._engine, self._seed, self._epochs, self._started = engine, seed, 0, time.monotonic()
 
     def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
         self.report("warm start", step, max(step, recipe.warm_start_steps))
@@ -164,12 +153,8 @@ class Reporter(Callback):
         if last:
             self.report("certifying", 0, 1, **numbers)
 
-    def on_chunk(self, chunk: Chunk) -> None:
-        self._detected += len(chunk.tracks)
-        self.report("detecting", self._detected, max(self._detected, self._frames))
-
-    def _write_preview(self, engine: SparseEngine) -> None:
-        image, positions = render_preview(engine, PREVIEW_STEP * self._previews % len(engine.scene.images))
+    def _write_preview(self, engine: Engine) -> None:
+        image, positions = render_preview(engine, PREVIEW_STEP * self._previews % len(engine.images))
         self._previews += 1
         self._previewed = time.monotonic()
         scale = engine.model.config.width / self._crop[2]
@@ -182,21 +167,21 @@ class Reporter(Callback):
 
 
 @torch.no_grad()
-def render_preview(engine: SparseEngine, number: int) -> tuple[bytes, Positions]:
+def render_preview(engine: Engine, number: int) -> tuple[bytes, Positions]:
     """Frame, reconstruction and heatmaps of one training image as a PNG, and the positions in it."""
     model, chosen = engine.model, torch.tensor([number], device=engine.latest_z.device)
     training = model.training
     model.eval()
-    heatmaps = engine.scene.only(chosen).heatmaps(model)
-    z, _ = sparse_softargmax(heatmaps, model.config.temperature)
+    heatmaps = engine.heatmaps(chosen)
+    z = softargmax(heatmaps, model.config.temperature)
     present = torch.ones_like(z[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
-    backgrounds = engine.scene.backgrounds
-    reconstruction = reconstruct(model, z, present, backgrounds if len(backgrounds) == 1 else backgrounds[chosen])[0]
+    maps = model.decoder_maps(z, None, present)
+    reconstruction = model.background.compose(maps, engine.backgrounds_of(chosen))[0]
     model.train(training)
-    maps = dense_maps(heatmaps)[0].unsqueeze(1)
+    maps = heatmaps[0].unsqueeze(1)
     low, high = (edge(maps, dim=(-2, -1), keepdim=True) for edge in (torch.amin, torch.amax))
     maps = (maps - low) / (high - low).clamp(min=1e-6)
-    panels = [_to_uint8(image) for image in (engine.scene.images[number], reconstruction, *maps)]
+    panels = [_to_uint8(image) for image in (engine.images[number], reconstruction, *maps)]
     positions = [
         position if there else None for position, there in zip(z[0].tolist(), present[0].tolist(), strict=True)
     ]

@@ -7,7 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from withinpx.data.recording import Recording, Source, open_recording
+from withinpx.data.recording import OnFrame, Recording, Source, open_recording
+from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
@@ -80,9 +81,17 @@ def _changed(options: Any, changes: dict[str, Any]) -> Any:
         raise InputError(f"{error}: the options are those of {type(options).__name__}.") from None
 
 
-def prepare(recording: Recording, options: TrackOptions, report: Report = silent) -> Setup:
+def prepare(
+    recording: Recording, options: TrackOptions, report: Report = silent, on_frame: OnFrame | None = None
+) -> Setup:
     """Decode a sample of the recording once, inspect it once, and plan the network for its working scale."""
-    clip = recording.sample(options, MOST_FRAMES, on_frame=lambda frame: report(Event("reading", frame.number + 1)))
+
+    def on_decoded(frame: Frame) -> None:
+        report(Event("reading", frame.number + 1))
+        if on_frame is not None:
+            on_frame(frame)
+
+    clip = recording.sample(options, MOST_FRAMES, on_frame=on_decoded)
     for gap in clip.lost:
         report(Event("reading", message=f"{recording.source}: {gap}"))
     original = inspect_clip(clip, options.background)

@@ -161,10 +161,10 @@ function inspectionProgress() {
 
 function objectsField(run, change) {
   const fixed = run.options.objects;
-  const number = h("input", { type: "number", min: 1, max: 20, value: fixed ?? 1, "aria-label": "How many", disabled: fixed === null, onchange: () => change({ objects: Number(number.value) }) });
+  const number = h("input", { type: "number", min: 1, max: 20, value: fixed === "auto" ? 1 : fixed, "aria-label": "How many", disabled: fixed === "auto", onchange: () => change({ objects: Number(number.value) }) });
   const pick = (auto) => {
     number.disabled = auto;
-    change({ objects: auto ? null : Number(number.value) });
+    change({ objects: auto ? "auto" : Number(number.value) });
   };
   return h("fieldset", { class: "objects-field" },
     h("legend", {}, "Objects"),
