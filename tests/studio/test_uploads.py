@@ -21,6 +21,7 @@ from tests.studio.studio_server import (
 )
 from tests.tracked_clip import FRAMES, HEIGHT, WIDTH
 from withinpx.studio.app import create_app
+from withinpx.studio.options import EDITABLE
 from withinpx.studio.uploads import is_video
 
 BAD_NAMES = [
@@ -50,8 +51,8 @@ def test_a_video_becomes_a_run(client: TestClient, home: Path, video: bytes) -> 
     clip = run["clip"]
     assert (clip["width"], clip["height"], clip["frames"], clip["images"]) == (WIDTH, HEIGHT, FRAMES, False)
     assert clip["seconds"] == pytest.approx(FRAMES / 25, abs=0.05)
-    assert run["options"] == {
-        "objects": None,
+    assert {name: run["options"][name] for name in EDITABLE} == {
+        "objects": "auto",
         "crop": None,
         "background": "auto",
         "target": None,

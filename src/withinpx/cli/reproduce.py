@@ -67,7 +67,7 @@ class VideoCommand(FigureCommand):
 
 @dataclass(frozen=True)
 class SweepCommand(FigureCommand):
-    """An experiment whose runs are trained, or read from a folder, and then summarised and drawn."""
+    """An experiment whose runs are trained, or read from a folder, and then summarised and plotted."""
 
     seeds: int | None = None
     """Seeds per setting; 20 if not given."""

@@ -20,7 +20,7 @@ OnFrame = Callable[[Frame], None]
 
 @dataclass(frozen=True)
 class Recording:
-    """Nothing is decoded until frames are asked for."""
+    """Frames are decoded when they are iterated over, not before."""
 
     source: str  # the path as it was given, or "array"; for messages
     clip: Clip | None = None  # frames in memory

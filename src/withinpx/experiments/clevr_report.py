@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 SHADES = (1, 2)  # standard deviations, as in the paper
-TOP = 20.0  # px; larger errors are drawn at the upper edge
+TOP = 20.0  # px; larger errors are plotted at the upper edge
 LOWEST = 0.02  # px, on the logarithmic scale
 
 
@@ -56,7 +56,7 @@ def _largest(errors: "Series") -> str:
 
 @dataclass(frozen=True)
 class Markers:
-    """How the errors of a method are drawn."""
+    """How the errors of a method are plotted."""
 
     method: str
     recipe: str
@@ -129,7 +129,7 @@ def _bound(panel: Panel[Setting]) -> Any:
 def _draw_errors(
     axis: Axes, panel: Panel[Setting], own: "DataFrame", markers: Markers, *, lowest: float = 0.0, highest: float = 1e9
 ) -> None:
-    """By what is varied, or by the object's size; other detectors are drawn beside the last value."""
+    """By what is varied, or by the object's size; other detectors are plotted beside the last value."""
     shown = own[(own.method == markers.method) & (own.recipe == markers.recipe)].dropna(subset=markers.column)
     if not len(shown):
         return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from withinpx.data.recording import OnFrame
     from withinpx.data.selection import Frame
 
-REQUESTED = "requested.json"  # the options that the page asked for last
+REQUESTED = "requested.json"  # the options of the page's latest request
 MAX_POSITIONS = 40  # per object, in the answer
 PROCESSES = 2  # a long clip must not block another one
 NICENESS = 5  # after the server, before trainings

@@ -1,1 +1,1 @@
-"""From a trained network to positions in the pictures of a clip."""
+"""From a recording to certified tracks, and what is written of them."""

@@ -101,11 +101,11 @@ class Detector:
         used = [obj.object for obj in self.certificate.objects]
         offset = np.where(seen.present[..., None], seen.offset, 0)
         centre = seen.z + shifts_at(self.shifts, seen.z)
-        aside = np.abs(centre - seen.centre).max(axis=-1)
+        off_centre = np.abs(centre - seen.centre).max(axis=-1)
         positions = self.selection.to_recording(centre + offset)[:, used].round(DECIMALS)
         z = self.selection.to_recording(seen.z)[:, used].round(DECIMALS)
         theorem = np.array([self.certificate.of(heatmap).theorem_px for heatmap in used])
-        added = (seen.leakage + np.nan_to_num(seen.residual) + aside)[:, used] / self.scale
+        added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale
         reasons = refusal_reasons(seen, self.certificate)[:, used]
         theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
         return Tracks(

@@ -63,7 +63,7 @@ def plot_summary(
             width, height = THUMBNAIL / WIDTH, THUMBNAIL / heights[2]
             axes = lower.add_axes((left, top - height, width, height), xticks=[], yticks=[])
             _plot_object(axes, pixels, caption(tracks, index), colours[index])
-        figure.draw_without_rendering()  # ticks are styled when they are first drawn
+        figure.draw_without_rendering()  # styles the ticks within this context
     return figure
 
 

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from withinpx.experiments.squares_gpu.half import HalfEngine
 from withinpx.experiments.squares_gpu.windowed import SquareWindows, decoder_input, spread, windowed_cnn
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode
@@ -44,10 +43,8 @@ class GpuEngine(DenseEngine):
 
 
 def for_gpu(engine: Engine) -> Engine:
-    """The engine with hand-written kernels if it meets their conditions, in half precision if it is dense."""
+    """The engine with hand-written kernels if it meets their conditions, else the same engine."""
     config = engine.model.config
-    if isinstance(engine, DenseEngine) and config.background is not BackgroundMode.NEARBY:
-        return HalfEngine(engine.model, engine.images, engine.tolerance)
     if not isinstance(engine, SparseEngine) or not engine.scene.one_per_image or engine.scene.empty.reach is not None:
         return engine
     windows = engine.scene.changes[0].windows

@@ -47,7 +47,7 @@ function setUpTheme() {
   const button = document.getElementById("theme");
   const update = () => {
     button.setAttribute("aria-pressed", String(isDark()));
-    dispatchEvent(new Event("withinpx-theme")); // canvases have to be redrawn
+    dispatchEvent(new Event("withinpx-theme")); // canvases repaint
   };
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";

@@ -1,4 +1,4 @@
-// A small SVG line chart with bands, points and a playhead, redrawn when its size changes.
+// A small SVG line chart with bands, points and a playhead, repainted when its size changes.
 
 import { h, onResize, s } from "./dom.js";
 

@@ -168,8 +168,8 @@ function objectsField(run, change) {
   };
   return h("fieldset", { class: "objects-field" },
     h("legend", {}, "Objects"),
-    h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed === null, onchange: () => pick(true) }), h("span", {}, "all that move")),
-    h("div", { class: "check" }, h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed !== null, onchange: () => pick(false) }), h("span", {}, "exactly")), number));
+    h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed === "auto", onchange: () => pick(true) }), h("span", {}, "all that move")),
+    h("div", { class: "check" }, h("label", { class: "check" }, h("input", { type: "radio", name: "objects", checked: fixed !== "auto", onchange: () => pick(false) }), h("span", {}, "exactly")), number));
 }
 
 /** A seed beyond those that one training tries: the same seed would give the same result. */

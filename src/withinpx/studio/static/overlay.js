@@ -1,4 +1,4 @@
-// Detections drawn over a frame as in overlay.mp4: a cross at the position, a square of the bound around it, a trail.
+// Detections painted over a frame as in overlay.mp4: a cross at the position, a square of the bound around it, a trail.
 // A refused position is grey and dashed, with a question mark and without a square.
 
 import { colourOf, outlineOf, REFUSED } from "./palette.js";
