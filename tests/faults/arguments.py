@@ -56,6 +56,7 @@ def _is_union(kind: Any) -> bool:
 
 
 def _are_commands(kind: Any) -> bool:
+    kind = _plain(kind)
     return _is_union(kind) and all(dataclasses.is_dataclass(_plain(member)) for member in get_args(kind))
 
 
@@ -69,6 +70,8 @@ def command_lines(name: str, paths: Paths) -> st.SearchStrategy[list[str]]:
     hints = get_type_hints(command, include_extras=True)
     positional, options = [], []
     for field in dataclasses.fields(command):
+        if tyro.conf.Fixed in get_args(hints[field.name]):
+            continue
         kind, is_positional = _plain(hints[field.name]), _is_positional(hints[field.name])
         flag = f"--{field.name.strip('_').replace('_', '-')}"
         value = _values(kind, field.name, paths)

@@ -15,8 +15,7 @@ from safetensors import safe_open
 from tests.data.test_clevr import SilhouetteRenderer
 from tests.experiments import fake_runs
 from tests.faults.output_files import contents, files_in, table_rows, timeless_log, timeless_rows
-from tests.faults.small import SQUARES, TRACK, quick
-from withinpx.cli import main
+from tests.faults.small import SQUARES, TRACK, quick, run_command
 from withinpx.data.clevr import ClevrSet
 from withinpx.data.clevr_render import render_datasets
 from withinpx.experiments.central import CentralExperiment
@@ -123,7 +122,7 @@ def render_images(folder: Path) -> None:
 def detect_in_several(folder: Path) -> None:
     clips = [str(folder.parent / name) for name in (CLIP, "again")]
     options = ["--out", str(folder / OUT), "--every", "2", "--export", *FORMATS, "--device", "cpu"]
-    main(["detect", str(folder.parent / DETECTOR), *clips, *options])
+    run_command(["detect", str(folder.parent / DETECTOR), *clips, *options])
 
 
 def write_exports(folder: Path) -> None:
@@ -138,7 +137,7 @@ def write_exports(folder: Path) -> None:
     }
     for name, command in commands.items():
         if not (out / name).exists():
-            main([*command, "--out", str(out / name)])
+            run_command([*command, "--out", str(out / name)])
             record(folder, name)
 
 

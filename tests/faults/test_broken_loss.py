@@ -18,6 +18,7 @@ from tests.faults.small import (
     is_equal,
     quick,
     refused_command,
+    run_command,
     small_clip,
     trained_weights,
 )
@@ -213,7 +214,7 @@ def test_track_tries_another_seed_and_stops_after_three(
 ) -> None:
     clip = small_clip(tmp_path / "clip")
     with Poison("weight", nan, 3, SparseEngine).given():
-        main(["track", str(clip), "--out", str(tmp_path / "out"), "--no-overlay", *TRACK_COMMAND.split()])
+        run_command(["track", str(clip), "--out", str(tmp_path / "out"), "--no-overlay", *TRACK_COMMAND.split()])
     assert "seed 0: Training broke in epoch 2" in capsys.readouterr().err
     assert is_finite(Detector.load(tmp_path / "out").model)
     with Poison("loss", nan, 1, SparseEngine, always=True).given() as poison:

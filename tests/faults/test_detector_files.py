@@ -285,7 +285,7 @@ def test_a_network_of_wrong_sizes_is_refused_before_it_takes_memory(
 def test_a_description_with_a_missing_or_wrong_entry_is_refused(copy: Path, spy: Spy, key: str) -> None:
     about = description(copy)
     others: tuple[Any, ...] = (None, [], {}, "x", [[]], [{}], 5)
-    for value in () if key == "moving_camera" else others:  # any value is true or false
+    for value in () if key in ("moving_camera", "unordered") else others:  # any value is true or false
         write_sealed(copy, {**about, key: value})
         check_refused(spy, copy)
     del about[key]

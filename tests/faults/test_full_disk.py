@@ -16,10 +16,9 @@ from PIL import Image
 from tests.data.test_clevr import SilhouetteRenderer
 from tests.faults.file_calls import FileCalls
 from tests.faults.output_files import contents, partial_files, read_everything
-from tests.faults.small import TRACK, TRACK_COMMAND, CrashAfter, CrashError, quick, small_clip
+from tests.faults.small import TRACK, TRACK_COMMAND, CrashAfter, CrashError, quick, run_command, small_clip
 from tests.faults.torture import Torture
 from tests.tracked_clip import one_thread
-from withinpx.cli import main
 from withinpx.data import clevr_render
 from withinpx.data.clevr import DATASETS
 from withinpx.data.scenes import make_demo
@@ -52,7 +51,7 @@ def command(line: str) -> Action:
         for name, path in names.items():
             words = words.replace(name, str(inputs / path))
         resume = ["--resume"] if words.startswith(("fit", "track")) and (out / "run").exists() else []
-        main([*words.split(), *resume])
+        run_command([*words.split(), *resume])
 
     return run
 

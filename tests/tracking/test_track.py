@@ -78,7 +78,7 @@ def test_the_certificate_can_be_read_back(tracked: TrackedClip) -> None:
     text = (tracked.folder / "certificate.txt").read_text()
     assert text == f"{certificate}\n"
     assert "unused heatmaps: 3" in text
-    assert "CERTIFIED: 3 objects, 24 frames inspected, 5 of them never trained on" in text
+    assert "CERTIFIED: 3 objects, 24 frames inspected, 5 of them held out from training" in text
     assert whole["source"] == "clip"  # no path
 
 

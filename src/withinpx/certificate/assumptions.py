@@ -1,4 +1,4 @@
-"""The theorem's assumptions as measurements on frames that training never saw. No label is used."""
+"""The theorem's assumptions as measurements, without labels. Reconstruction and heatmap use held-out frames only."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ SHIFTS = ((0, 0), (3, 0), (0, 3), (-4, 2), (5, -5))  # px, for the equivariance 
 class ReceptiveFields:
     """Measured on the trained network, px."""
 
-    encoder: int  # with the gate (theory/bound.py)
+    encoder: int  # plus GATE_PX (theory/bound.py)
     decoder: int
 
 
@@ -39,13 +39,13 @@ class Measured:
     """What was measured of one object, in px of the network's input."""
 
     size: SizeRange
-    theorem_px: float
+    theorem_px: float  # thm 4.1 alone
     limits: Limits
     checks: tuple[Check, ...]
 
 
 def object_bound(model: Autoencoder, fields: ReceptiveFields, size: SizeRange) -> float:
-    """Thm 4.1 with the measured receptive fields."""
+    """Thm 4.1 with the measured receptive fields; nothing larger than the decoder's can be rendered."""
     config, largest = model.config, max(1, fields.decoder)
     size = SizeRange(min(size.smallest, largest), min(size.largest, largest))
     rendering = Gaussian(config.sigma, 4.0) if config.support is None else CompactSupport(config.support)
@@ -112,7 +112,7 @@ def appearance_difference(one: Float[Tensor, "c h w"], other: Float[Tensor, "c h
 
 
 def _displacement(seen: Observations, index: int, bound: float, limits: Limits, scale: float) -> Check:
-    """Assumption 2: the object is seen at different positions. Only frames that pass the frame checks count."""
+    """Assumption 2: the object is seen at different positions. Frames that pass the frame checks count, if any do."""
     good = frame_reasons(seen, index, limits) == ""
     centres = seen.centre[good if good.any() else seen.present[:, index], index]
     span = float(np.ptp(centres, axis=0).max()) if len(centres) else 0.0
@@ -140,14 +140,14 @@ def _heatmap(seen: Observations, index: int, scale: float) -> Check:
     leakage = seen.leakage[seen.present[:, index], index]
     usual, largest = (float(np.quantile(leakage, q)) if len(leakage) else 0.0 for q in (0.9, 1.0))
     message = (
-        f"heatmap values outside the theorem's window move z by at most {usual / scale:.3f} px in 90% of the frames, "
-        f"{largest / scale:.3f} px in all (added to the bound)"
+        f"heatmap values where the encoder cannot see the object move z by at most {usual / scale:.3f} px in 90% of "
+        f"the frames, {largest / scale:.3f} px in all (added to the bound)"
     )
     return Check("heatmap", usual / scale, LARGEST_LEAKAGE / scale, "px", usual <= LARGEST_LEAKAGE, message)
 
 
 def _drift(seen: Observations, index: int, size: SizeRange, scale: float) -> Check:
-    """Equivariance of the decoder over the whole frame; a decoder that knows where it renders may break it."""
+    """Equivariance of the decoder over the frame, which `perspective` gives up: its decoder knows where it renders."""
     whole = seen.present[:, index] & ~seen.at_border[:, index]
     shift = (seen.centre - seen.z)[whole, index]
     drift = float(np.abs(shift - np.median(shift, axis=0)).max()) if len(shift) else 0.0

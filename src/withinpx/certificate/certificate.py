@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.inference.observation import Observations
+from withinpx.theory.bound import GATE_PX
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,17 @@ class Limits:
 
     residual: float  # largest distance from the reconstructed object to the one in the frame
     explained: float = 0.5  # smallest share of the object in the frame that the reconstruction accounts for
-    leakage: float = 1.0  # largest displacement of z by heatmap mass outside the theorem's window
+    leakage: float = 1.0  # largest displacement of z by heatmap values where the encoder cannot see the object
     outside_mass: float = 0.1  # largest heatmap mass there
 
 
 @dataclass(frozen=True)
 class ObjectCertificate:
-    """The result for one object. All px are the recording's."""
+    """The result for one object, in px of the recording except for the limits."""
 
     object: int
     size: tuple[float, float]  # smallest and largest side of the reconstructed object
-    theorem_px: float  # thm 4.1: the largest |z - centre|, before leakage, residual and offset are added per frame
+    theorem_px: float  # thm 4.1 alone; leakage, residual and offset are added per frame (Tracks.theorem_px)
     shift: tuple[float, float]  # object centre minus z, median
     limits: Limits
     checks: tuple[Check, ...]
@@ -70,8 +71,8 @@ class Certificate:
 
     source: str  # name of the file or folder, without its path
     frames: int  # frames inspected
-    kept_out: int  # of these, frames that training never saw; most checks use them
-    encoder_rf: int  # measured, plus the gate (theory/bound.py)
+    kept_out: int  # of these, held out from training; 0 if the clip is too short
+    encoder_rf: int  # px of the network's input, as are the next three; measured, plus GATE_PX (theory/bound.py)
     decoder_rf: int  # measured
     sigma: float
     support: float
@@ -135,13 +136,14 @@ class Certificate:
         lines = [
             f"Certificate for {self.source}",
             f"  {'CERTIFIED' if self.certified else 'NOT CERTIFIED'}: {count} object{'s' * (count != 1)}, "
-            f"{self.frames} frames inspected, {self.kept_out} of them never trained on",
-            f"  receptive fields measured: encoder {self.encoder_rf} px, decoder {self.decoder_rf} px; Gaussian of "
-            f"sigma {self.sigma:g} px, zero beyond {self.support:g} px; scale {self.scale:g}",
+            f"{self.frames} frames inspected, {self.kept_out} of them held out from training",
+            f"  receptive fields: encoder {self.encoder_rf} px (with {GATE_PX} px for the foreground gate), decoder "
+            f"{self.decoder_rf} px; Gaussian of sigma {self.sigma:g} px, zero beyond {self.support:g} px; "
+            f"scale {self.scale:g}",
         ]
         for obj in self.objects:
             low, high = obj.size
-            result = f"certified. z is within {obj.theorem_px:.2f} px of the centre (theorem 4.1, worst case)"
+            result = f"certified. Theorem 4.1: |z - centre| <= {obj.theorem_px:.2f} px, plus what is measured per frame"
             if not obj.certified:
                 result = f"refused: {obj.failed}"
             lines += ["", f"  object {obj.object}, {low:.1f} to {high:.1f} px: {result}"]

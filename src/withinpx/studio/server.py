@@ -24,16 +24,17 @@ def serve(home: Path, host: str, port: int, upload_limit: int, *, browse: bool) 
     home = home.expanduser().resolve()
     with locked_folder(home):  # fail early if another studio uses the folder
         pass
-    bound_socket = bind(host, port)
-    token = secrets.token_urlsafe(24)
-    app = create_app(home, token, host=host, upload_limit=upload_limit)
-    address = f"http://{url_host(host)}:{bound_socket.getsockname()[1]}/?token={token}"
-    print(f"withinpx studio: open {address}", flush=True)
-    print("Clips and results stay on this machine. Stop with Ctrl+C; training resumes at the next start.", flush=True)
-    if browse:
-        Timer(BROWSE_AFTER_S, webbrowser.open, [address]).start()
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_S, server_header=False)
-    with bound_socket, suppress(KeyboardInterrupt):
+    with bind(host, port) as bound_socket, suppress(KeyboardInterrupt):
+        token = secrets.token_urlsafe(24)
+        app = create_app(home, token, host=host, upload_limit=upload_limit)
+        address = f"http://{url_host(host)}:{bound_socket.getsockname()[1]}/?token={token}"
+        print(f"withinpx studio: open {address}", flush=True)
+        print(
+            "Clips and results stay on this machine. Stop with Ctrl+C; training resumes at the next start.", flush=True
+        )
+        if browse:
+            Timer(BROWSE_AFTER_S, webbrowser.open, [address]).start()
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_S, server_header=False)
         Server(config, app.state.studio.closing).run(sockets=[bound_socket])
 
 
@@ -51,9 +52,14 @@ class Server(uvicorn.Server):
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket: the port is known, and taken, before anything else starts."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+        return listening
     except (OSError, OverflowError, UnicodeError) as error:  # the last for a host that cannot be a name
+        listening.close()
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The server cannot listen at {host}, port {port}: {reason}. Choose another --port.") from None
 

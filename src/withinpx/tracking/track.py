@@ -47,8 +47,9 @@ def track(
 
     ``source`` is a video file, a folder of images, or an array (frames, height, width[, 3]) of uint8. Further keywords
     are fields of ``TrackOptions``. Nothing is written unless ``out`` names a new folder. ``progress`` shows bars on
-    standard error, or is a function that receives events. ``settings`` and ``on_chunk`` are for programs that
-    supervise a run: they replace ``device`` and receive every chunk of frames as it is detected.
+    standard error, or is a function that receives events. ``resume`` continues an interrupted run in ``out``.
+    ``settings`` (training settings; ``device`` is then ignored) and ``on_chunk`` (called with every chunk of frames as
+    it is detected) are for programs that supervise a run.
 
     >>> import withinpx
     >>> result = withinpx.track("clip", channels=12, budget=1, progress=False)
@@ -171,6 +172,7 @@ class _Run:
                 certified = tried.detector.certificate.certified
                 self.report(Event("training", message=f"seed {seed}: {tried.detector.certificate.verdict}"))
             now = time.monotonic()
+            # elapsed time plus another attempt as long as this one
             if best is not None and (certified or 2 * now - started - attempt_started > self.options.budget):
                 return best
             seed += 1
