@@ -84,7 +84,7 @@ def fit_shifts(seen: Observations, centres: Points, varies: bool) -> tuple[Shift
 
 
 def fit_shift(positions: Points, shifts: Points, varies: bool) -> Shift:
-    """The median; or, if it may vary and leave-one-out errors are clearly smaller so, a local mean."""
+    """The median; or, if it may vary and leave-one-out errors are clearly smaller with it, a local mean."""
     if not len(shifts):
         return Shift.constant(np.zeros(2))
     constant = Shift.constant(np.median(shifts, axis=0))
