@@ -59,7 +59,7 @@ def test_a_package_imports_only_those_below_it(path: Path) -> None:
 def test_training_and_inference_need_torch_only(package: str) -> None:
     for path in (ROOT / package).rglob("*.py"):
         found = {module.split(".")[0] for module, top in imports(path) if top} & ABSENT
-        assert not found or path.name == "progress.py", f"{path.relative_to(ROOT)} imports {', '.join(found)}"
+        assert not found, f"{path.relative_to(ROOT)} imports {', '.join(found)}"
 
 
 def test_the_options_of_the_command_line_load_without_torch() -> None:

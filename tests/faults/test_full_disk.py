@@ -66,7 +66,7 @@ def another_image(name: str, inputs: Path, out: Path) -> None:
 
 def interrupted_fit(inputs: Path, out: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(CrashError):
-        patch.setattr("withinpx.training.progress.ProgressBar.on_epoch", lambda _, *of: CrashAfter(2).on_epoch(*of))
+        patch.setattr("withinpx.tracking.progress.TrainingEvents.on_epoch", lambda _, *of: CrashAfter(2).on_epoch(*of))
         command(f"{FIT} --out OUT/run")(inputs, out)
 
 
@@ -77,7 +77,7 @@ def interrupted_track(inputs: Path, out: Path) -> None:
         raise CrashError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(CrashError):
-        patch.setattr(track_module, "finish", crash)
+        patch.setattr(track_module, "detect", crash)
         command(TRACKED)(inputs, out)
 
 

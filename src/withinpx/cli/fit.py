@@ -38,13 +38,15 @@ class FitCommand(SquaresOptions):
         from withinpx.experiments.run_folder import train_in_folder  # noqa: PLC0415  (torch takes seconds to import)
         from withinpx.experiments.synthetic import SquaresRun  # noqa: PLC0415
         from withinpx.model import BackgroundMode  # noqa: PLC0415
+        from withinpx.tracking.progress import TrainingEvents, reporting  # noqa: PLC0415
         from withinpx.training.device import choose_device  # noqa: PLC0415
         from withinpx.training.fit import FitSettings  # noqa: PLC0415
-        from withinpx.training.progress import ProgressBar, TensorBoard  # noqa: PLC0415
         from withinpx.training.recipe import named_recipe  # noqa: PLC0415
+        from withinpx.training.tensorboard import TensorBoard  # noqa: PLC0415
 
-        with ProgressBar() as bar:
-            callbacks = (bar, TensorBoard(self.out)) if self.tensorboard else (bar,)
+        with reporting(True) as report:
+            events = TrainingEvents(report)
+            callbacks = (events, TensorBoard(self.out)) if self.tensorboard else (events,)
             settings = FitSettings(choose_device(self.device), dense=self.dense, callbacks=callbacks)
             run = SquaresRun(
                 **{field.name: getattr(self, field.name) for field in fields(SquaresOptions)},

@@ -294,11 +294,14 @@ class TracksWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with naming_file(self._path) if kind is None else suppress(OSError):  # report the first error
-            if kind is None and self._last is not None:
+        if kind is not None:
+            with suppress(OSError):  # report the first error
+                self._stack.__exit__(kind, error, trace)
+            return
+        with naming_file(self._path), self._stack:
+            if self._last is not None:
                 about = {name: getattr(self._last, name) for name in ("width", "height", "unordered")}
                 write_json(self._path.with_suffix(".json"), about)
-            self._stack.__exit__(kind, error, trace)
 
 
 def read_tracks(path: str | PathLike[str], width: int | None = None, height: int | None = None) -> Tracks:
