@@ -18,7 +18,7 @@ from withinpx.discovery.background import Images, to_float
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.files import writable_folder, write_atomically
-from withinpx.palette import ALARM, colour_of
+from withinpx.palette import ALARM
 
 WIDTH = 9.6  # inches
 COLUMNS = 3  # images in a row
@@ -45,7 +45,7 @@ def save_contact_sheet(path: Path, inspection: Inspection) -> Path:
 def draw_contact_sheet(inspection: Inspection) -> Figure:
     """A header with the assumptions, the background and some frames, and one row per object."""
     clip, rows = inspection.clip, min(len(inspection.objects), MOST_OBJECTS)
-    colours = [colour_of(index) for index in range(len(inspection.objects))]
+    colours = inspection.colours
     image_height = float(np.clip(WIDTH / COLUMNS * clip.height / clip.width, 0.7, 3.4)) + 0.32
     heights = [HEADER, ceil((1 + FRAMES) / COLUMNS) * image_height, ROW * rows + 0.35]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")

@@ -15,6 +15,7 @@ from withinpx.discovery.camera import camera_path, is_moving, nearby_background
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_objects, find_tracklets
 from withinpx.discovery.unordered import find_unordered_objects, is_unordered, unordered_background
 from withinpx.errors import InputError
+from withinpx.palette import RGB, mark_colours
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,12 @@ class Inspection:
         from withinpx.discovery.contact_sheet import draw_contact_sheet  # noqa: PLC0415  (matplotlib takes a second)
 
         return draw_contact_sheet(self)
+
+    @property
+    def colours(self) -> list[str]:
+        """The colour of each object's marks, #RRGGBB, near its own."""
+        own = [_rgb(obj.appearance[:-1]) for obj in self.objects]
+        return mark_colours(own, _rgb(self.background.images[0].mean(axis=(0, 1))))
 
     @property
     def camera_moves(self) -> bool:
@@ -179,3 +186,8 @@ def check_background(clip: Clip, background: BackgroundModel) -> None:
 def _noise(background: BackgroundModel) -> float:
     """The noise of a usual pixel, of full contrast."""
     return float(np.median(background.threshold)) / NOISE_FACTOR
+
+
+def _rgb(colour: NDArray[Any]) -> RGB:
+    red, green, blue = np.broadcast_to((255 * colour).round().clip(0, 255).astype(int), 3).tolist()
+    return red, green, blue

@@ -175,6 +175,7 @@ def inspect_clip(clip: Path, options: Options, on_frame: "OnFrame | None" = None
     return {
         "frame": numbers[max(set(shown), key=lambda frame: (shown.count(frame), -frame))],  # with the most objects
         "objects": objects,
+        "colours": inspection.colours,
         "noise_levels": round(inspection.noise, 2),
         "camera_moves": inspection.camera_moves,
         "warnings": [*inspection.clip.lost, *plan.warnings],

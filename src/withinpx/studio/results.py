@@ -52,6 +52,7 @@ def tracks_json(run: Run, out: Path) -> dict[str, Any]:
         "width": run.clip.width,
         "height": run.clip.height,
         "objects": table["object"].nunique(),
+        "colours": (run.result or {}).get("colours", []),
         "numbers": [obj["object"] for obj in certificate_json(out)["objects"]],
         **{name: _per_object(table, name, table[name].astype(float).round(4)) for name in NUMBERS},
         **{name: _per_object(table, name, table[name] == 1) for name in FLAGS},

@@ -36,7 +36,7 @@ from withinpx.studio.runs import (
 )
 from withinpx.tracking.exports import export
 from withinpx.tracking.progress import Event
-from withinpx.tracking.result import load_result
+from withinpx.tracking.result import Result, load_result
 from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.callback import Callback
@@ -91,7 +91,15 @@ def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
     tracks = result.tracks
     save_decoded_times(Path(run.name), tracks.times_s.tolist())
     export(tracks, out, ("coco", "mot", "dlc"), result.detector if tracks.present.sum() <= MAX_MASKS else None)
-    return result_of(result.certificate, tracks)
+    return {**result_of(result.certificate, tracks), "colours": colours_by_number(result)}
+
+
+def colours_by_number(result: Result) -> list[str | None]:
+    """The mark colour of each heatmap's object; None where a heatmap is unused."""
+    colours: list[str | None] = [None] * result.detector.model.config.objects
+    for obj, colour in zip(result.certificate.objects, result.colours, strict=True):
+        colours[obj.object] = colour
+    return colours
 
 
 def result_of(certificate: Certificate, tracks: Tracks) -> dict[str, Any]:

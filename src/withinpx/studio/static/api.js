@@ -1,5 +1,7 @@
 // Every request to the server. An error has the server's message.
 
+import { useColours } from "./palette.js";
+
 export class ApiError extends Error {
   constructor(status, message) {
     super(message);
@@ -30,17 +32,23 @@ function errorIn(text, status) {
 }
 
 const toJson = async (response) => (await response).json();
+/** An answer that brings the colours of its run's objects. */
+const coloured = async (answer, coloursOf) => {
+  const found = await answer;
+  useColours(coloursOf(found));
+  return found;
+};
 const toBlob = async (response) => (await response).blob();
 const run = (id) => `/api/runs/${id}`;
 
 export const state = (signal) => toJson(request("/api/state", { signal }));
-export const getRun = (id, signal) => toJson(request(run(id), { signal }));
+export const getRun = (id, signal) => coloured(toJson(request(run(id), { signal })), (found) => found.result?.colours);
 export const deleteRun = (id) => request(run(id), { method: "DELETE" });
 export const setOptions = (id, options) => toJson(request(`${run(id)}/options`, { method: "PUT", json: options }));
-export const inspection = (id, signal) => toJson(request(`${run(id)}/inspection`, { signal }));
+export const inspection = (id, signal) => coloured(toJson(request(`${run(id)}/inspection`, { signal })), (found) => found.colours);
 export const start = (id) => toJson(request(`${run(id)}/start`, { method: "POST" }));
 export const stop = (id) => toJson(request(`${run(id)}/stop`, { method: "POST" }));
-export const tracks = (id, signal) => toJson(request(`${run(id)}/tracks`, { signal }));
+export const tracks = (id, signal) => coloured(toJson(request(`${run(id)}/tracks`, { signal })), (found) => found.colours);
 export const certificate = (id, signal) => toJson(request(`${run(id)}/certificate`, { signal }));
 export const copyDemo = () => toJson(request("/api/demo/copy", { method: "POST" }));
 export const render = (id, positions, signal) => toBlob(request(`${run(id)}/render`, { method: "POST", json: { positions }, signal }));

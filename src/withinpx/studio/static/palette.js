@@ -1,13 +1,20 @@
-// One colour per object, the same as in every image that withinpx writes (palette.py).
+// One colour per object: near its own where the server knows it, else the palette's (palette.py).
 
 import { h } from "./dom.js";
 
 const BASE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
 const SHADES = [(value) => value, (value) => 255 - 0.5 * (255 - value), (value) => 0.55 * value];
 export const REFUSED = "#9A9A9A";
+let own = []; // of the run on the screen
 
-/** Six base colours, then lighter and darker ones, then from the start. */
+/** Use these colours, #RRGGBB by object number, from now on. */
+export function useColours(colours) {
+  own = colours ?? [];
+}
+
+/** The object's own colour; or six base colours, then lighter and darker ones, then from the start. */
 export function colourOf(number) {
+  if (own[number]) return own[number];
   const shade = SHADES[Math.floor(number / BASE.length) % SHADES.length];
   return `#${channels(BASE[number % BASE.length]).map((value) => Math.round(shade(value)).toString(16).padStart(2, "0")).join("")}`;
 }
