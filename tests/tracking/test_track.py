@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.faults.small import refused_command
 from tests.tracked_clip import COMMAND, FRAMES, WIDTH, TrackedClip, small_stage, small_training, write_images
 from withinpx.certificate.certificate import Certificate
 from withinpx.cli import main
@@ -35,15 +36,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """What a mistake is answered by, with exit status 2 and nothing on standard output."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    assert stop.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "Traceback" not in said.err
-    return said.err.splitlines()[-1]
+    return refused_command(capsys, *arguments)[-1]
 
 
 def tracks_in(folder: Path) -> Tracks:

@@ -1,13 +1,13 @@
 """withinpx detect: a detector over other footage, one recording or a collection."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from withinpx.cli.common import EngineName, engine_named, exit_if_nothing, log_losses
 from withinpx.errors import InputError
-from withinpx.tracking.options import DetectOptions
+from withinpx.tracking.options import DetectOptions, only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,4 +68,4 @@ class DetectCommand(DetectOptions):
         exit_if_nothing(bool(counts.certified))
 
     def _options(self) -> DetectOptions:
-        return DetectOptions(**{item.name: getattr(self, item.name) for item in fields(DetectOptions)})
+        return only(DetectOptions, self)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from withinpx.cli.common import Json, log_losses, print_json
-from withinpx.tracking.options import InspectOptions
+from withinpx.tracking.options import InspectOptions, only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class InspectCommand(InspectOptions):
         from withinpx.discovery.contact_sheet import save_contact_sheet  # noqa: PLC0415
         from withinpx.tracking.track import inspect  # noqa: PLC0415
 
-        inspection = inspect(self.clip, InspectOptions(background=self.background, **vars(self.selection)))
+        inspection = inspect(self.clip, only(InspectOptions, self))
         log_losses(self.clip, inspection.clip.lost)
         if self.json:
             return print_json(inspection.to_json())

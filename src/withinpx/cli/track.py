@@ -1,12 +1,12 @@
 """withinpx track: from a clip to certified tracks."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from withinpx.cli.common import Device, Json, exit_if_nothing, print_json
-from withinpx.tracking.options import Format, TrackOptions
+from withinpx.tracking.options import Format, TrackOptions, only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class TrackCommand(TrackOptions):
         from withinpx.tracking.exports import export  # noqa: PLC0415  (torch takes seconds to import)
         from withinpx.tracking.track import track  # noqa: PLC0415
 
-        options = TrackOptions(**{item.name: getattr(self, item.name) for item in fields(TrackOptions)})
+        options = only(TrackOptions, self)
         result = track(self.clip, options, out=self.out, device=self.device, resume=self.resume)
         if self.export:
             export(result.tracks, self.out, self.export, result.detector)

@@ -1,6 +1,6 @@
 """The options of a run: those of ``track`` that the page may change, and how a change is validated."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
 from math import isfinite
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
-from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.options import TrackOptions, only
 
 EDITABLE = ("objects", "crop", "background", "target", "seed", "quick")
 MIN_CROP = 16  # px
@@ -24,8 +24,8 @@ class Options(TrackOptions):
     """One seed and a narrower network."""
 
     def for_track(self) -> TrackOptions:
-        values = {item.name: getattr(self, item.name) for item in fields(TrackOptions)}
-        return TrackOptions(**(values | ({"channels": QUICK_CHANNELS, "budget": 0.0} if self.quick else {})))
+        options = only(TrackOptions, self)
+        return replace(options, channels=QUICK_CHANNELS, budget=0.0) if self.quick else options
 
 
 def change_options(options: Options, changes: dict[str, Any], width: int, height: int) -> Options:

@@ -1,7 +1,7 @@
 """Options of inspection, tracking and detection, declared once for library, command line and studio."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
 
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
@@ -9,6 +9,12 @@ from withinpx.errors import InputError
 BackgroundName = Literal["auto", "layered", "perspective", "nearby"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Format = Literal["coco", "mot", "dlc"]
+Kind = TypeVar("Kind")
+
+
+def only(kind: type[Kind], options: Any) -> Kind:
+    """The options of a base class alone, from an object of a class that adds fields to it."""
+    return kind(**{item.name: getattr(options, item.name) for item in fields(kind)})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
