@@ -12,6 +12,7 @@ from withinpx.data.selection import Selection
 from withinpx.discovery import report
 from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages, fixed_background
 from withinpx.discovery.camera import camera_path, is_moving, nearby_background
+from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_objects, find_tracklets
 from withinpx.discovery.unordered import find_unordered_objects, is_unordered, unordered_background
 from withinpx.errors import InputError
@@ -49,6 +50,7 @@ class Inspection:
     stationary: tuple[MovingObject, ...]  # what changes but never leaves its position
     camera: NDArray[np.float64]  # (frames, 2): where the scene lies in each frame, px; zeros for a fixed camera
     unordered: bool = False  # unordered images; then blobs are without their shadows
+    hypotheses: tuple[Hypothesis, ...] = ()  # ranked; the fields above are those of the first
 
     def __repr__(self) -> str:
         return f"Inspection({report.summary(self)})"
@@ -93,6 +95,11 @@ class Inspection:
         appearances = [obj.appearance for obj in self.objects]
         pairs = combinations(range(len(appearances)), 2)
         return [(i, j) for i, j in pairs if appearance_distance(appearances[i], appearances[j]) < ALIKE]
+
+    def under(self, hypothesis: Hypothesis) -> "Inspection":
+        """The same clip, read by another of its hypotheses."""
+        chosen = hypothesis
+        return replace(self, background=chosen.background, objects=chosen.objects, unordered=chosen.unordered)
 
     def scaled(self, by: float) -> "Inspection":
         """The same objects in smaller frames; only the noise of the background is measured anew."""
@@ -146,7 +153,8 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
         tuple(obj for obj, is_object in zip(found, moves, strict=True) if is_object == wanted)
         for wanted in (True, False)
     )
-    return Inspection(clip, model, objects, stationary, camera, unordered)
+    only = Hypothesis(model, objects, unordered, 1.0, 0.0, f"{len(objects)} objects")
+    return Inspection(clip, model, objects, stationary, camera, unordered, (only,))
 
 
 def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:
