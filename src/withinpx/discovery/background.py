@@ -61,6 +61,11 @@ class BackgroundModel:
         return np.asarray(differs & (around >= NEIGHBOURS))
 
     @cached_property
+    def limit(self) -> NDArray[np.float32]:
+        """The threshold in levels."""
+        return np.asarray(self.threshold / np.float32(LEVEL), np.float32)
+
+    @cached_property
     def _levels(self) -> tuple[ByteImages, ByteImages]:
         """For each pixel and colour the lowest level that is background, and how many more are."""
         still, limit = self.images[0], self.threshold[..., None]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
+from scipy import fft, ndimage
 
 from withinpx.discovery.background import (
     LEVEL,
@@ -19,6 +19,7 @@ from withinpx.discovery.background import (
 )
 
 MOVING_PX = 0.75  # a camera that shifts the image by less than this is fixed
+LOOKS = 9  # frames in which a moving camera must show itself
 NEAREST = 6  # frames: nearer frames show the objects at nearly the same position
 FURTHER = 1.5  # each of the others is this many times as far away as the one before
 NEARBY = 9  # frames that a background is made from
@@ -35,6 +36,14 @@ def camera_path(frames: Images) -> NDArray[np.float64]:
 
 def is_moving(path: NDArray[np.float64]) -> bool:
     return bool(np.ptp(path, axis=0).max() > MOVING_PX)
+
+
+def is_shown_to_move(frames: Images) -> bool:
+    """Does the scene lie elsewhere in most of a few frames spread over the clip? Then its whole path is worth finding."""
+    spread = np.linspace(0, len(frames) - 1, LOOKS).round().astype(int)
+    first, *others = (_spectrum(to_float(frames[index])) for index in np.unique(spread))
+    shifts = np.array([_shift_between(first, other) for other in others])
+    return bool(np.median(np.abs(shifts).max(axis=1)) > MOVING_PX)
 
 
 def nearby_background(frames: Images, path: NDArray[np.float64]) -> BackgroundModel:
@@ -84,20 +93,22 @@ def _shifted(image: FloatImages, shift: NDArray[np.float64]) -> tuple[FloatImage
     return np.asarray(moved, np.float32).reshape(image.shape), inside
 
 
-def _spectrum(image: FloatImages) -> NDArray[np.complex128]:
+def _spectrum(image: FloatImages) -> NDArray[np.complex64]:
     """The spectrum of the image's fine structure, faint and strong alike."""
+    import cv2  # noqa: PLC0415  (detection imports this module, and runs without OpenCV)
+
     grey = image.mean(axis=-1)
-    fine = grey - ndimage.gaussian_filter(grey, DETAIL_PX)
-    strength = np.sqrt(ndimage.gaussian_filter(fine**2, 4 * DETAIL_PX)) + 2 / 255
-    window = np.outer(np.hanning(grey.shape[0]), np.hanning(grey.shape[1]))
-    return np.asarray(np.fft.rfft2(window * fine / strength))
+    fine = grey - cv2.GaussianBlur(grey, (0, 0), DETAIL_PX)
+    strength = np.sqrt(cv2.GaussianBlur(fine**2, (0, 0), 4 * DETAIL_PX)) + 2 / 255
+    window = np.outer(np.hanning(grey.shape[0]), np.hanning(grey.shape[1])).astype(np.float32)
+    return np.asarray(fft.rfft2(window * fine / strength))
 
 
-def _shift_between(one: NDArray[np.complex128], other: NDArray[np.complex128]) -> NDArray[np.float64]:
+def _shift_between(one: NDArray[np.complex64], other: NDArray[np.complex64]) -> NDArray[np.float64]:
     """By how much the second image's scene lies further right and down, px, by phase correlation."""
     cross = other * one.conj()
     shape = (one.shape[0], 2 * (one.shape[1] - 1))
-    peaks = np.fft.irfft2(cross / (np.abs(cross) + 1e-9), s=shape)
+    peaks = fft.irfft2(cross / (np.abs(cross) + 1e-9), s=shape)
     peaks = ndimage.gaussian_filter(peaks, 0.7, mode="wrap")
     row, column = np.unravel_index(int(peaks.argmax()), shape)
     return np.array([_subpixel_peak(peaks[row], int(column)), _subpixel_peak(peaks[:, column], int(row))])

@@ -1,9 +1,30 @@
 """Hypotheses about what moves in a clip: how many objects, and which detections are which object."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.objects import MovingObject
+from withinpx.discovery.objects import Blob, MovingObject, appearance_distance
+from withinpx.discovery.tracklets import AT_ONCE, find_tracklets, moves, objects_from
+
+OFTEN = 0.1  # of the frames: what another object costs, so one that is seen less often is a flicker
+FOLLOWED = 3  # frames: shorter tracklets are noise, unless nothing can be followed
+STRONG = 8.0  # of Blob.strength: what stands out less is flicker
+TOGETHER = 0.8  # of its frames: a part or a shadow is seen with its object so often, and
+CONSTANT = 0.25  # of the object's size: a part's offset varies by less
+NEAR = 0.5  # of the object's size: how far a part is away
+FRAGMENT = 0.35  # of the object's area: a smaller part may move about on it
+SHADOW_SIZES = 2.0  # object sizes: how far its shadow is away
+SHADED = 0.6  # of its pixels: a shadow looks like darker background
+IN_STEP = 0.3  # of its own motion: a shadow's position follows from its object's to within this
+MOST_HYPOTHESES = 12  # that are kept
+
+Role = Literal["object", "part", "shadow", "overlap", "stationary", "seldom"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,6 +34,162 @@ class Hypothesis:
     background: BackgroundModel
     objects: tuple[MovingObject, ...]  # the most prominent first
     unordered: bool  # are objects matched by appearance alone, not followed from frame to frame?
-    explained: float  # share of all change that its objects explain, from 0 to 1
+    explained: float  # share of all detections that its objects explain, from 0 to 1
     score: float  # what it explains less what it costs: the higher, the earlier it is tried
     why: str  # how it reads the clip, for people
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Something that was followed, and what it is taken for."""
+
+    path: MovingObject
+    role: Role
+    of: int | None = None  # the candidate that it is a part or the shadow of
+
+
+def ordered_hypotheses(detections: list[list[Blob]], background: BackgroundModel) -> tuple[list[Hypothesis], list[MovingObject]]:
+    """Readings of a clip in which objects are followed from frame to frame; and what changes without moving."""
+    frames = len(detections)
+    followed = (one for one in find_tracklets(detections) if len(one.blobs) >= min(FOLLOWED, frames))
+    tracklets = [one for one in followed if one.strength > STRONG]
+    size = background.threshold.shape[1], background.threshold.shape[0]
+    links = objects_from(tracklets, size, max(FOLLOWED, OFTEN * frames))
+    candidates = judged(list(links.objects), frames)
+    total = max(1, sum(len(one.blobs) for one in tracklets))
+
+    def hypothesis(chosen: Iterable[Candidate], cost: float, why: str) -> Hypothesis:
+        some = list(chosen)
+        objects = [one.path for one in some]
+        explained = sum(len(one.path.blobs) for one in candidates if _is_explained(one, some, candidates)) / total
+        score = explained - OFTEN * frames * (len(objects) + links.cost + cost) / total
+        ranked = tuple(sorted(objects, key=lambda obj: -obj.weight))
+        return Hypothesis(background, ranked, False, explained, score, why)
+
+    best = [one for one in candidates if one.role == "object"]
+    readings = [hypothesis(best, 0.0, f"{len(best)} followed from frame to frame")] if best else []
+    for one in candidates:
+        if one.role in ("part", "shadow", "seldom"):
+            kind = f"{one.role} counted as an object"
+            readings.append(hypothesis([*best, one], 0.0, kind))
+    for one in best if len(best) > 1 else []:
+        readings.append(hypothesis([other for other in best if other is not one], 0.0, "one object left out"))
+    for one, other in combinations(best, 2):
+        if not set(one.path.frames) & set(other.path.frames):
+            merged = merged_object(one.path, other.path)
+            cost = float(appearance_distance(one.path.appearance, other.path.appearance))
+            rest = [some for some in best if some not in (one, other)]
+            whole = Candidate(merged, "object")
+            readings.append(hypothesis([*rest, whole], cost, "two that are never seen together taken as one"))
+    stationary = [one.path for one in candidates if one.role == "stationary"]
+    return readings, stationary
+
+
+def _is_explained(one: Candidate, chosen: list[Candidate], candidates: list[Candidate]) -> bool:
+    if one.of is not None and candidates[one.of] in chosen:
+        return True
+    frames = {(blob.frame, blob.centre) for blob in one.path.blobs}
+    return any(frames <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in chosen)
+
+
+def merged_object(one: MovingObject, other: MovingObject) -> MovingObject:
+    """Both as one object; where both are seen, as one detection."""
+    blobs = {blob.frame: blob for blob in one.blobs}
+    for blob in other.blobs:
+        blobs[blob.frame] = blobs[blob.frame].joined(blob) if blob.frame in blobs else blob
+    return MovingObject(tuple(blobs[frame] for frame in sorted(blobs)))
+
+
+def judged(paths: list[MovingObject], frames: int) -> list[Candidate]:
+    """What each path is, the most prominent first; parts are joined to their objects."""
+    paths = sorted(paths, key=lambda path: -path.weight)
+    candidates: list[Candidate] = []
+    for path in paths:
+        role, of = _role(path, candidates, frames)
+        candidates.append(Candidate(path, role, of))
+        if role == "part" and of is not None:
+            candidates[of] = replace(candidates[of], path=with_part(candidates[of].path, path))
+    for index, one in enumerate(candidates):  # once more, now that the larger ones have all their parts
+        if one.role == "object":
+            role, of = _role(one.path, candidates[:index], frames)
+            candidates[index] = replace(one, role=role, of=of)
+    objects = [one.path for one in candidates if one.role == "object"]
+    return [
+        replace(one, role="overlap") if one.role == "object" and is_overlap(one.path, objects) else one
+        for one in candidates
+    ]
+
+
+def is_overlap(path: MovingObject, objects: list[MovingObject]) -> bool:
+    """Is it two or more of the others in one detection? Then they are missed where it is seen."""
+    frames, boxes = np.array(path.frames), np.array([blob.box for blob in path.blobs])
+    hidden = np.zeros(len(frames), int)
+    for other in objects:
+        seen = np.array(other.frames)
+        if other is path or len(seen) < len(frames):
+            continue
+        x, y = (np.interp(frames, seen, other.centres[:, axis]) for axis in (0, 1))
+        inside = (x > boxes[:, 0]) & (x < boxes[:, 2]) & (y > boxes[:, 1]) & (y < boxes[:, 3])
+        hidden += inside & ~np.isin(frames, seen)
+    return bool(hidden.mean() > 1)
+
+
+def seen_moving(path: MovingObject) -> bool:
+    """Does it move while it is followed? What flickers here and there does not."""
+    breaks = np.flatnonzero(np.diff(path.frames) > AT_ONCE) + 1
+    runs = [MovingObject(tuple(path.blobs[index] for index in run)) for run in np.split(np.arange(len(path.blobs)), breaks)]
+    return any(moves(run) for run in runs)
+
+
+def with_part(one: MovingObject, part: MovingObject) -> MovingObject:
+    """The object with the detections of its part, in the frames in which it is seen itself."""
+    seen = set(one.frames)
+    return merged_object(one, MovingObject(tuple(blob for blob in part.blobs if blob.frame in seen)))
+
+
+def _role(path: MovingObject, larger: list[Candidate], frames: int) -> tuple[Role, int | None]:
+    """What a path is, given those that are more prominent."""
+    for index, other in enumerate(larger):
+        if other.role == "object" and (kind := _belongs(path, other.path)):
+            return kind, index
+    if not seen_moving(path):
+        return "stationary", None
+    if len(path.blobs) < max(FOLLOWED, OFTEN * frames):
+        return "seldom", None
+    return "object", None
+
+
+def _belongs(path: MovingObject, to: MovingObject) -> Literal["part", "shadow"] | None:
+    """Is it a part or the shadow of another object, which is seen whenever it is and moves with it?"""
+    whole = {blob.frame: blob for blob in to.blobs}
+    pairs = [(blob, whole[blob.frame]) for blob in path.blobs if blob.frame in whole]
+    if len(pairs) < TOGETHER * len(path.blobs):
+        return None
+    own, other = (np.array([blob.centre for blob in some]) for some in zip(*pairs, strict=True))
+    size = float(np.median([blob.size for _, blob in pairs]))
+    gaps = np.array([_gap(blob, whole_blob) for blob, whole_blob in pairs])
+    spread = np.abs((own - other) - np.median(own - other, axis=0)).max(axis=-1)
+    near = float(np.mean(gaps < NEAR * size)) > TOGETHER
+    smaller = np.median([blob.area / whole_blob.area for blob, whole_blob in pairs]) < FRAGMENT
+    if near and (smaller or np.quantile(spread, TOGETHER) < CONSTANT * size):
+        return "part"
+    shaded, tinted = (float(np.median([getattr(blob, name) for blob, _ in pairs])) for name in ("shaded", "tinted"))
+    if shaded > SHADED and (tinted > SHADED or (np.median(gaps) < SHADOW_SIZES * size and _follows(own, other))):
+        return "shadow"
+    return None
+
+
+def _gap(one: Blob, other: Blob) -> float:
+    """Between the boxes, px; zero if they overlap."""
+    (l1, t1, r1, b1), (l2, t2, r2, b2) = one.box, other.box
+    return float(np.hypot(max(0, l2 - r1, l1 - r2), max(0, t2 - b1, t1 - b2)))
+
+
+def _follows(own: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Is one position an affine function of the other, as a shadow's is on a plane?"""
+    if len(own) < 8:
+        return False
+    known = np.column_stack([other, np.ones(len(other))])
+    fitted = known @ np.linalg.lstsq(known, own, rcond=None)[0]
+    motion = float(np.std(own, axis=0).max())
+    return float(np.sqrt(np.mean((own - fitted) ** 2, axis=0)).max()) < IN_STEP * motion

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from withinpx.data.clip import Clip
 from withinpx.data.selection import Selection
 from withinpx.discovery import report
-from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages, fixed_background
-from withinpx.discovery.camera import camera_path, is_moving, nearby_background
-from withinpx.discovery.hypotheses import Hypothesis
-from withinpx.discovery.objects import MovingObject, appearance_distance, find_objects, find_tracklets
-from withinpx.discovery.unordered import find_unordered_objects, is_unordered, unordered_background
+from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages
+from withinpx.discovery.camera import camera_path, is_shown_to_move, nearby_background
+from withinpx.discovery.exposure import measured_gains, normalised, varies
+from withinpx.discovery.fixed_camera import fixed_background
+from withinpx.discovery.hypotheses import MOST_HYPOTHESES, OFTEN, Hypothesis, ordered_hypotheses
+from withinpx.discovery.objects import MovingObject, appearance_distance, find_blobs
+from withinpx.discovery.tracklets import moves
+from withinpx.discovery.unordered import blobs_without_shadow, chance, find_unordered_objects, order, unordered_background
 from withinpx.errors import InputError
 from withinpx.palette import RGB, mark_colours
 
@@ -25,8 +28,7 @@ FIXED_CAMERA_NOISE = 6 * LEVEL  # more noise than this around the median may be 
 LARGEST_NOISE = 0.08  # of full contrast: with more there is no background to speak of
 MOST_CHANGED = 0.5  # of the frame: if more differs from the background, it is another scene
 ALIKE = 0.35  # objects whose appearance_distance is below this may be confused
-SMALLEST_TRAVEL = 0.25  # of its size, and
-SMALLEST_TRAVEL_PX = 2.0  # what travels less is stationary
+SURELY_IN_ORDER = 0.9  # of an order of 1: then the frames are not read as unordered images
 MOST_FRAMES = 240  # of a recording that are inspected
 
 
@@ -131,30 +133,43 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
         raise InputError(f"{clip.source} is a single image: motion needs two or more.")
     if all(np.array_equal(frame, frames[0]) for frame in frames):
         raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
-    model, camera = choose_background(frames, background)
+    gains = measured_gains(frames)
+    if background != "nearby" and varies(gains):
+        clip = replace(clip, frames=normalised(frames, gains))
+    model, camera = choose_background(clip.frames, background)
     check_background(clip, model)
-    tracklets = find_tracklets(frames, model)
-    unordered = model.is_still and is_unordered(tracklets)
-    if unordered:
-        model = unordered_background(frames)
-        found = find_unordered_objects(frames, model)
-    else:
-        found = find_objects(tracklets, model, len(frames))
-    if not found:
+    detections = [find_blobs(image, model, frame) for frame, image in enumerate(clip.frames)]
+    hypotheses, stationary = ordered_hypotheses(detections, model)
+    if model.is_still:
+        certainty = order(detections)
+        in_order = certainty > chance(len(clip))
+        alternative = unordered_hypothesis(clip.frames) if certainty < SURELY_IN_ORDER else None
+        hypotheses = [replace(one, score=one.score - (not in_order)) for one in hypotheses]
+        hypotheses += [replace(alternative, score=alternative.score - in_order)] if alternative else []
+    if not hypotheses:
+        if stationary:
+            x, y = stationary[0].blobs[0].centre
+            raise InputError(
+                f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
+                f"object must be seen at two positions at least."
+            )
         raise InputError(f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough.")
-    moves = [obj.travel >= max(SMALLEST_TRAVEL_PX, SMALLEST_TRAVEL * obj.sizes[0]) for obj in found]
-    if not any(moves):
-        x, y = found[0].blobs[0].centre
-        raise InputError(
-            f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
-            f"object must be seen at two positions at least."
-        )
-    objects, stationary = (
-        tuple(obj for obj, is_object in zip(found, moves, strict=True) if is_object == wanted)
-        for wanted in (True, False)
-    )
-    only = Hypothesis(model, objects, unordered, 1.0, 0.0, f"{len(objects)} objects")
-    return Inspection(clip, model, objects, stationary, camera, unordered, (only,))
+    ranked = tuple(sorted(hypotheses, key=lambda one: -one.score)[:MOST_HYPOTHESES])
+    best = ranked[0]
+    return Inspection(clip, best.background, best.objects, tuple(stationary), camera, best.unordered, ranked)
+
+
+def unordered_hypothesis(frames: ByteImages) -> Hypothesis | None:
+    """The reading of frames as unordered images."""
+    model = unordered_background(frames)
+    images = [blobs_without_shadow(image, model, frame) for frame, image in enumerate(frames)]
+    objects = tuple(obj for obj in find_unordered_objects(images) if moves(obj))
+    total = sum(map(len, images))
+    if not objects:
+        return None
+    explained = sum(len(obj.blobs) for obj in objects) / total
+    score = explained - OFTEN * len(frames) * len(objects) / total
+    return Hypothesis(model, objects, True, explained, score, f"{len(objects)} matched by appearance in unordered images")
 
 
 def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:
@@ -162,11 +177,11 @@ def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundMo
     no_motion = np.zeros((len(frames), 2))
     if background != "nearby":
         fixed = fixed_background(frames)
-        if background != "auto" or _noise(fixed) < FIXED_CAMERA_NOISE:
+        if background != "auto" or _noise(fixed) < FIXED_CAMERA_NOISE or not is_shown_to_move(frames):
             return fixed, no_motion
     path = camera_path(frames)
     nearby = nearby_background(frames, path)
-    if background == "nearby" or (is_moving(path) and _noise(nearby) < 0.5 * _noise(fixed)):
+    if background == "nearby" or _noise(nearby) < 0.5 * _noise(fixed):
         return nearby, path
     return fixed, no_motion
 

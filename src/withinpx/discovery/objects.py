@@ -1,4 +1,4 @@
-"""The moving objects of a clip: blobs that differ from the background, linked over time and joined by appearance."""
+"""Detections: regions of a frame that differ from the background, and objects made of them, one per frame at most."""
 
 import math
 from collections.abc import Iterator
@@ -8,21 +8,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from scipy.optimize import linear_sum_assignment
 
-from withinpx.discovery.background import BackgroundModel, Images, difference, to_float
+from withinpx.discovery.background import LEVEL, NEIGHBOURS, BackgroundModel, ByteImages, to_float, to_uint8
+from withinpx.discovery.fixed_camera import largest_colour
 
 SMALLEST_AREA = 6  # px: less is noise
-OFTEN = 0.1  # of the frames: an object that is seen less often is a flicker
-OFTEN_WHEN_MOVING = 0.4  # the same for a moving camera, where parallax looks like moving objects
+FAINT = 0.5  # of the threshold: regions that are connected by pixels beyond this are one detection
 CLOSING = 2  # px: parts of one object are at most twice this far apart
-MOST_TRACKLETS = 400  # the largest; the others are noise
-SAME_APPEARANCE = 1.0  # appearances farther apart than this (see appearance_distance) are two objects
 STRONG = 0.35  # of a blob's high contrast: objects that touch are separated where both are fainter than this,
 PART = 0.25  # if each has this share of their strong pixels
 THIN = 0.12  # of the root of its area: parts thinner than twice this do not count for an object's size
-REACH = 3.0  # radii that an object may move from one frame to the next
-SMALLEST_WEIGHT = 0.02  # of the most prominent object's area times frames
+
+DARKEST_SHADOW = 0.3  # of the background's light
+SAME_HUE = 10 * LEVEL  # how far a shadow's colours may be from the background's with less light
 
 Mask = NDArray[np.bool_]
 Box = tuple[slice, slice]  # rows, columns
@@ -38,6 +36,9 @@ class Blob:
     area: int
     colour: NDArray[np.float64]  # mean of its strong pixels
     size: int  # larger side of its box, px, without thin parts such as a tail
+    shaded: float = 0.0  # share of its pixels that could be shadow: the background, darker
+    tinted: float = 0.0  # share of its pixels where the background has a hue that a shadow would keep
+    strength: float = np.inf  # mean contrast over the threshold, times the root of its area
 
     @property
     def appearance(self) -> NDArray[np.float64]:
@@ -49,7 +50,19 @@ class Blob:
         (x, y), (left, top, right, bottom) = self.centre, self.box
         box = (int(left * by), int(top * by), math.ceil(right * by), math.ceil(bottom * by))
         area, size = max(1, round(self.area * by**2)), max(1, round(self.size * by))
-        return Blob(self.frame, (x * by, y * by), box, area, self.colour, size)
+        return Blob(self.frame, (x * by, y * by), box, area, self.colour, size, self.shaded, self.tinted, self.strength)
+
+    def joined(self, other: "Blob") -> "Blob":
+        """Both as one detection."""
+        share = other.area / (self.area + other.area)
+        x, y = (1 - share) * np.array(self.centre) + share * np.array(other.centre)
+        low, high = np.minimum(self.box, other.box), np.maximum(self.box, other.box)
+        box = (int(low[0]), int(low[1]), int(high[2]), int(high[3]))
+        colour = (1 - share) * self.colour + share * other.colour
+        larger = max(self, other, key=lambda blob: blob.area)
+        size = max(box[2] - box[0], box[3] - box[1], larger.size)
+        shaded, tinted = ((1 - share) * a + share * b for a, b in ((self.shaded, other.shaded), (self.tinted, other.tinted)))
+        return Blob(self.frame, (float(x), float(y)), box, self.area + other.area, colour, size, shaded, tinted, larger.strength)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +81,34 @@ class MovingObject:
         return [blob.frame for blob in self.blobs]
 
     @property
+    def centres(self) -> NDArray[np.float64]:
+        """(blobs, 2): x, y, px."""
+        return np.array([blob.centre for blob in self.blobs])
+
+    @property
     def sizes(self) -> tuple[float, float]:
         """The range of its size, px, without the extreme twentieths."""
         sizes = [blob.size for blob in self.blobs]
         return float(np.quantile(sizes, 0.05)), float(np.quantile(sizes, 0.95))
 
     @property
+    def strength(self) -> float:
+        """How far it stands out from the noise."""
+        return float(np.median([blob.strength for blob in self.blobs]))
+
+    @property
     def travel(self) -> float:
         """The extent of its positions along the longer axis, px."""
-        centres = np.array([blob.centre for blob in self.blobs])
-        return float(np.ptp(centres, axis=0).max())
+        return float(np.ptp(self.centres, axis=0).max())
+
+    @property
+    def displacement(self) -> float:
+        """How far all of it moved along the longer axis, px: both of its sides, not only the one where it grew."""
+        boxes, order = np.array([blob.box for blob in self.blobs]), self.centres.argsort(axis=0)
+        few = len(order) // 50  # extremes may be wrong detections
+        first, last = order[few], order[-1 - few]
+        sides = [boxes[last[axis], axis::2] - boxes[first[axis], axis::2] for axis in (0, 1)]
+        return float(max(0, *(min(pair) for pair in sides)))
 
     @property
     def weight(self) -> float:
@@ -97,97 +128,58 @@ def appearance_distance(one: NDArray[np.float64], other: NDArray[np.float64]) ->
     return np.asarray(np.hypot(apart[..., :-1].max(axis=-1) / 0.25, apart[..., -1] / np.log(2.5)))
 
 
-def find_tracklets(frames: Images, background: BackgroundModel) -> list[MovingObject]:
-    """Objects as far as they can be followed from frame to frame."""
-    tracklets: list[list[Blob]] = []
-    active: list[list[Blob]] = []
-    for frame, image in enumerate(frames):
-        blobs = find_blobs(image, background, frame)
-        if not blobs:
-            continue
-        linked = set()
-        cost = _link_cost(active, blobs) if active else np.empty((0, len(blobs)))
-        for row, column in zip(*linear_sum_assignment(cost), strict=True):
-            if cost[row, column] < 1:
-                active[row].append(blobs[column])
-                linked.add(column)
-        new = [[blob] for column, blob in enumerate(blobs) if column not in linked]
-        tracklets += new
-        active = [tracklet for tracklet in active if tracklet[-1].frame == frame] + new
-    return [MovingObject(tuple(tracklet)) for tracklet in tracklets]
-
-
-def _link_cost(tracklets: list[list[Blob]], blobs: list[Blob]) -> NDArray[np.float64]:
-    """Below one where a blob continues a tracklet: near its last or its predicted position, with its appearance."""
-    last = [tracklet[-1] for tracklet in tracklets]
-    before = [tracklet[-2] if len(tracklet) > 1 else tracklet[-1] for tracklet in tracklets]
-    elapsed = np.array([max(1, one.frame - other.frame) for one, other in zip(last, before, strict=True)])[:, None]
-    ahead = np.array([blobs[0].frame - blob.frame for blob in last])[:, None]
-    position, previous, centres = (np.array([blob.centre for blob in some]) for some in (last, before, blobs))
-    predicted = position + ahead * (position - previous) / elapsed
-    away = np.minimum(*(np.hypot(*(centres - start[:, None]).T).T for start in (predicted, position)))
-    reach = REACH * np.sqrt(np.maximum.outer([blob.area for blob in last], [blob.area for blob in blobs]) / np.pi)
-    one, other = (np.array([blob.appearance for blob in some]) for some in (last, blobs))
-    return np.asarray(np.minimum(np.maximum(away / reach, appearance_distance(one[:, None], other)), 10))
-
-
-def find_objects(tracklets: list[MovingObject], background: BackgroundModel, frames: int) -> list[MovingObject]:
-    """The objects of a clip of so many frames, the most prominent first."""
-    often = max(2, frames * (OFTEN if background.is_still else OFTEN_WHEN_MOVING))
-    lasting = [obj for obj in _joined(tracklets, frames) if len(obj.blobs) >= often]
-    most = max((obj.weight for obj in lasting), default=0.0)
-    return sorted((obj for obj in lasting if obj.weight >= SMALLEST_WEIGHT * most), key=lambda obj: -obj.weight)
-
-
-def _joined(tracklets: list[MovingObject], frames: int) -> list[MovingObject]:
-    """Tracklets that look alike and are never seen together are one object, seen again; the most alike first."""
-    objects = sorted(tracklets, key=lambda tracklet: -tracklet.weight)[:MOST_TRACKLETS]
-    if not objects:
-        return []
-    appearance = np.stack([obj.appearance for obj in objects])
-    seen = np.zeros((len(objects), frames), np.bool_)
-    for index, obj in enumerate(objects):
-        seen[index, obj.frames] = True
-    together = (seen[:, None] & seen).any(axis=-1)
-    apart = np.where(together, np.inf, appearance_distance(appearance[:, None], appearance))
-    while apart.min() < SAME_APPEARANCE:
-        kept, gone = sorted(divmod(int(apart.argmin()), len(objects)))
-        blobs = sorted(objects[kept].blobs + objects[gone].blobs, key=lambda blob: blob.frame)
-        objects[kept], objects[gone] = MovingObject(tuple(blobs)), MovingObject(())
-        appearance[kept] = objects[kept].appearance
-        seen[kept] |= seen[gone]
-        seen[gone] = True  # never joined again
-        apart[gone] = apart[:, gone] = np.inf
-        together = (seen & seen[kept]).any(axis=-1)
-        apart[kept] = apart[:, kept] = np.where(together, np.inf, appearance_distance(appearance, appearance[kept]))
-    return [obj for obj in objects if obj.blobs]
-
-
-def find_blobs(image: Images, background: BackgroundModel, frame: int) -> list[Blob]:
+def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
     """The connected regions of a frame (height, width, colours) that differ from the background."""
-    own = background.of(slice(frame, frame + 1))
-    contrast = difference(image[None], own)[0]
-    solid = _solid(background.changed(image[None], own)[0])
-    return [
-        measured_blob(image[box], contrast[box], part, box, frame)
-        for box, region in connected_regions(solid)
-        for part in _separated(region, contrast[box])
-    ]
+    still = to_uint8(background.of(slice(frame, frame + 1))[0])
+    contrast = largest_colour(cv2.absdiff(image, still).reshape(image.shape))
+    limit = background.limit
+    sure, faint = (_dense(contrast > share * limit) for share in (1.0, FAINT))
+    solid = _solid(sure)
+    blobs = []
+    for box, connected in connected_regions(solid | faint):
+        region = connected & solid[box]
+        if np.count_nonzero(region & sure[box]) < SMALLEST_AREA:
+            continue
+        blobs += [
+            measured_blob(image[box], still[box], contrast[box], limit[box], part, box, frame)
+            for part in _separated(region, contrast[box])
+        ]
+    return blobs
 
 
-def measured_blob(image: Images, contrast: NDArray[np.float32], mask: Mask, box: Box, frame: int) -> Blob:
-    """The blob of a mask; image, contrast and mask are the frame's at the box."""
+def measured_blob(
+    image: ByteImages,
+    still: ByteImages,
+    contrast: NDArray[np.uint8],
+    limit: NDArray[np.float32],
+    mask: Mask,
+    box: Box,
+    frame: int,
+) -> Blob:
+    """The blob of a mask; all images are the frame's at the box."""
     rows, columns = np.nonzero(mask)
     top, left = box[0].start, box[1].start
     values = contrast[mask]
+    strong = values >= 0.5 * np.quantile(values, 0.9)
+    shown, empty = (to_float(some[mask][strong]) for some in (image, still))
     return Blob(
         frame,
         (left + float(columns.mean()) + 0.5, top + float(rows.mean()) + 0.5),
         (left + int(columns.min()), top + int(rows.min()), left + int(columns.max()) + 1, top + int(rows.max()) + 1),
         len(rows),
-        to_float(image[mask][values >= 0.5 * np.quantile(values, 0.9)]).mean(axis=0).astype(np.float64),
+        shown.mean(axis=0).astype(np.float64),
         _body_size(mask),
+        float(darker_background(shown, empty).mean()),
+        float((np.ptp(shown, axis=-1) > 2 * SAME_HUE).mean()),
+        float((values / limit[mask]).mean() * np.sqrt(len(rows))),
     )
+
+
+def darker_background(image: NDArray[np.float32], background: NDArray[np.float32]) -> Mask:
+    """Which pixels (..., colours) could be shadow: the background's colour with less light, but not black."""
+    light = (image * background).sum(axis=-1) / np.maximum((background**2).sum(axis=-1), 1e-4)
+    off = np.abs(image - light[..., None] * background).max(axis=-1)
+    return np.asarray((light > DARKEST_SHADOW) & (light < 1) & (off < SAME_HUE))
 
 
 def connected_regions(mask: Mask) -> Iterator[tuple[Box, Mask]]:
@@ -199,6 +191,12 @@ def connected_regions(mask: Mask) -> Iterator[tuple[Box, Mask]]:
             yield box, np.asarray(labels[box] == label)
 
 
+def _dense(mask: Mask) -> Mask:
+    """Pixels of the mask with enough others around them: a single one is noise."""
+    around = cv2.boxFilter(mask.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return np.asarray(mask & (around >= NEIGHBOURS))
+
+
 def _solid(mask: Mask) -> Mask:
     """The mask with gaps and holes closed."""
     closed = _morphology(np.pad(mask, CLOSING), cv2.MORPH_CLOSE, CLOSING)
@@ -206,7 +204,7 @@ def _solid(mask: Mask) -> Mask:
     return np.ascontiguousarray(closed[CLOSING:-CLOSING, CLOSING:-CLOSING] != 2)
 
 
-def _separated(region: Mask, contrast: NDArray[np.float32]) -> list[Mask]:
+def _separated(region: Mask, contrast: NDArray[np.uint8]) -> list[Mask]:
     """The parts of a region: several where objects touch only with their faint rims (legs, shadows)."""
     strong = region & (contrast > STRONG * np.quantile(contrast[region], 0.9))
     _, labels = cv2.connectedComponents(_solid(strong).view(np.uint8), connectivity=8)

@@ -1,7 +1,5 @@
 """Unordered images of one scene: nothing can be followed from one to the next, so objects are matched by colour."""
 
-from collections import Counter
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,13 +17,13 @@ from withinpx.discovery.background import (
     share_beyond,
     temporal_median,
     to_float,
+    to_uint8,
 )
-from withinpx.discovery.objects import Blob, Mask, MovingObject, connected_regions, measured_blob
+from withinpx.discovery.objects import Blob, Mask, MovingObject, appearance_distance, connected_regions, measured_blob
 from withinpx.shadow import shadow
 
-FOLLOWED = 4  # frames: a tracklet of so many was followed
-SAME_COLOUR = 0.2  # of full contrast: how far one object's colour may vary between images
-PART = 0.2  # of the largest blob of an image: less is no object
+FULLEST = 0.9  # quantile: images with so many detections show every object
+MOST_IMAGES = 0.5  # of the images: an object is seen in more
 OFTEN_HIDDEN = 0.25  # of the images: a pixel that differs from its median this often may be hidden most of the time
 ALIKE = 0.2  # of the images: no object shows one colour at one position so often
 CANDIDATES = 32  # images whose colours are tried as the background's
@@ -33,10 +31,37 @@ STARTS = 12  # images whose objects are tried as the initial ones
 ROUNDS = 5
 
 
-def is_unordered(tracklets: list[MovingObject]) -> bool:
-    """Are most blobs seen in hardly any two consecutive images?"""
-    lengths = [len(tracklet.blobs) for tracklet in tracklets]
-    return sum(length for length in lengths if length >= FOLLOWED) < 0.5 * sum(lengths)
+def order(detections: list[list[Blob]], seed: int = 0) -> float:
+    """How surely frames are in order: 0.5 if the next frame is no nearer than a random one, 1 if it always is.
+
+    The share of detections, by area, that lie nearer to one of the same appearance in the next frame than in a random frame.
+    """
+    seen = [frame for frame, blobs in enumerate(detections) if blobs]
+    random = np.random.default_rng(seed)
+    nearer, weights = [], []
+    for frame in seen[:-1]:
+        if not detections[frame + 1]:
+            continue
+        to_next = _nearest(detections[frame], detections[frame + 1])
+        for other in random.choice(seen, 4):
+            if abs(int(other) - frame) > 1:
+                to_other = _nearest(detections[frame], detections[int(other)])
+                nearer.append((to_next < to_other).astype(float) + 0.5 * (to_next == to_other))
+                weights.append([blob.area for blob in detections[frame]])
+    return float(np.average(np.concatenate(nearer), weights=np.concatenate(weights))) if nearer else 1.0
+
+
+def chance(frames: int) -> float:
+    """The order that unordered images seldom reach: two standard errors above one half."""
+    return 0.5 + 1 / float(np.sqrt(frames))
+
+
+def _nearest(blobs: list[Blob], others: list[Blob]) -> NDArray[np.float64]:
+    """The distance of each blob to the nearest of the others that looks like it; infinite if none does."""
+    centres, other_centres = (np.array([blob.centre for blob in some]) for some in (blobs, others))
+    looks, other_looks = (np.array([blob.appearance for blob in some]) for some in (blobs, others))
+    away = np.hypot(*np.moveaxis(centres[:, None] - other_centres, -1, 0))
+    return np.asarray(np.where(appearance_distance(looks[:, None], other_looks) < 1, away, np.inf).min(axis=1))
 
 
 def unordered_background(frames: Images, still: FloatImages | None = None) -> BackgroundModel:
@@ -66,46 +91,49 @@ def most_alike(pixels: Images) -> NDArray[np.float32]:
     return np.asarray((colours * alike[..., None]).sum(axis=0) / alike.sum(axis=0)[:, None], np.float32)
 
 
-def find_unordered_objects(frames: Images, background: BackgroundModel) -> list[MovingObject]:
-    """The objects that most images show, the most prominent first."""
-    images = [blobs_without_shadow(image, background, frame) for frame, image in enumerate(frames)]
-    counts = Counter(len(blobs) for blobs in images if blobs).most_common(1)
-    if not counts:
+def find_unordered_objects(images: list[list[Blob]]) -> list[MovingObject]:
+    """The objects that most images show, the most prominent first, from the detections of each image.
+
+    What is seen at two positions in one image is two objects, so the fullest images show how many there are; what does
+    not come back in most of the others is none.
+    """
+    counts = [len(blobs) for blobs in images]
+    most = int(np.quantile(counts, FULLEST))
+    starts = [blobs for blobs in images if blobs and len(blobs) == most]
+    if not starts:
         return []
-    starts = [blobs for blobs in images if len(blobs) == counts[0][0]]
     tried = [_matched(images, start) for start in starts[:: -(-len(starts) // STARTS)]]
     _, objects = min(tried, key=lambda result: result[0])
-    return sorted((MovingObject(tuple(blobs)) for blobs in objects if blobs), key=lambda obj: -obj.weight)
+    found = [MovingObject(tuple(blobs)) for blobs in objects if len(blobs) >= MOST_IMAGES * len(images)]
+    return sorted(found, key=lambda obj: -obj.weight)
 
 
 def _matched(images: list[list[Blob]], start: list[Blob]) -> tuple[float, list[list[Blob]]]:
-    """The blobs of each image assigned to objects by colour, starting with the colours of some; and the total cost."""
-    colours = np.array([blob.colour for blob in start])
+    """The blobs of each image assigned to objects by appearance, starting with some; and the total cost."""
+    looks = np.array([blob.appearance for blob in start])
     for _ in range(ROUNDS):
         total = 0.0
         objects: list[list[Blob]] = [[] for _ in start]
         for blobs in filter(None, images):
-            cost = np.abs(colours[:, None] - np.array([blob.colour for blob in blobs])).max(axis=-1)
-            for index, blob in zip(*linear_sum_assignment(np.minimum(cost, SAME_COLOUR)), strict=True):
-                if cost[index, blob] < SAME_COLOUR:
+            cost = appearance_distance(looks[:, None], np.array([blob.appearance for blob in blobs]))
+            for index, blob in zip(*linear_sum_assignment(np.minimum(cost, 1)), strict=True):
+                if cost[index, blob] < 1:
                     objects[index].append(blobs[blob])
-                    total += cost[index, blob] - SAME_COLOUR
+                    total += cost[index, blob] - 1
         for index, assigned in enumerate(objects):
             if assigned:
-                colours[index] = np.median([blob.colour for blob in assigned], axis=0)
+                looks[index] = np.median([blob.appearance for blob in assigned], axis=0)
     return total, objects
 
 
 def blobs_without_shadow(image: Images, background: BackgroundModel, frame: int) -> list[Blob]:
     """The objects of an image, each without its shadow."""
     still = background.images[0]
-    contrast = difference(image, still)
+    levels, contrast = to_uint8(still), to_uint8(difference(image, still))
     lit = np.zeros(contrast.shape, np.bool_)
     for box, region in connected_regions(background.changed(image[None])[0]):
         lit[box] |= region & ~_in_shadow(to_float(image[box]), still[box], region)
-    blobs = [measured_blob(image[box], contrast[box], mask, box, frame) for box, mask in connected_regions(lit)]
-    largest = max((blob.area for blob in blobs), default=0)
-    return [blob for blob in blobs if blob.area >= PART * largest]
+    return [measured_blob(image[box], levels[box], contrast[box], background.limit[box], mask, box, frame) for box, mask in connected_regions(lit)]
 
 
 def _in_shadow(image: FloatImages, background: FloatImages, region: Mask) -> Mask:

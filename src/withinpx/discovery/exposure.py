@@ -1,0 +1,59 @@
+"""The brightness of each frame: slow light, flicker and exposure steps are divided out before anything else.
+
+A change of the light multiplies all pixels of a frame. Positions do not depend on it, so the theorem holds for the
+normalised frames as for any others.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.discovery.background import SMALLEST_NOISE, ByteImages, FloatImages
+
+GRID = 64  # rows and columns of the pixels that gains are measured at
+DARK, BRIGHT = 24, 232  # levels: outside, a pixel is too dark or saturated to show the gain
+
+
+def measured_gains(frames: ByteImages) -> NDArray[np.float64]:
+    """The brightness of each frame relative to the whole clip: (frames, colours)."""
+    pixels = _grid(frames).astype(np.float64)
+    gains = np.ones((len(frames), frames.shape[-1]))
+    for _ in range(2):  # the median of the first round is of frames with different light
+        gains *= _gains(pixels / gains[:, None], np.median(pixels / gains[:, None], axis=0))
+    return gains
+
+
+def gains_against(frames: ByteImages, background: FloatImages) -> NDArray[np.float64]:
+    """The brightness of each frame relative to a background image (1, height, width, colours)."""
+    return _gains(_grid(frames).astype(np.float64), 255 * _grid(background)[0].astype(np.float64))
+
+
+def varies(gains: NDArray[np.float64]) -> bool:
+    """Does the light change a pixel of medium brightness by more than the least noise?"""
+    return bool(np.abs(gains - np.median(gains, axis=0)).max() > 2 * SMALLEST_NOISE)
+
+
+def normalised(frames: ByteImages, gains: NDArray[np.float64]) -> ByteImages:
+    """The frames in the same light, by a table of levels for each frame and colour."""
+    tables = np.arange(256) / gains[..., None]  # (frames, colours, levels)
+    tables = tables.round().clip(0, 255).astype(np.uint8)
+    result = np.empty_like(frames)
+    for index, frame in enumerate(frames):
+        for colour in range(frames.shape[-1]):
+            result[index, ..., colour] = tables[index, colour][frame[..., colour]]
+    return result
+
+
+def _grid(frames: ByteImages | FloatImages) -> NDArray[np.generic]:
+    """Pixels spread over each frame: (frames, pixels, colours)."""
+    rows, columns = (np.unique(np.linspace(0, side - 1, GRID).round().astype(int)) for side in frames.shape[1:3])
+    return np.asarray(frames[:, rows[:, None], columns]).reshape(len(frames), -1, frames.shape[-1])
+
+
+def _gains(pixels: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median ratio of pixels (frames, pixels, colours) to their usual value; one where too few are exposed well."""
+    gains = np.ones((len(pixels), usual.shape[-1]))
+    for colour in range(usual.shape[-1]):
+        good = (usual[:, colour] > DARK) & (usual[:, colour] < BRIGHT)
+        if good.mean() > 0.25:
+            gains[:, colour] = np.median(pixels[:, good, colour] / usual[good, colour], axis=1)
+    return gains

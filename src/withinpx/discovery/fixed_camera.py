@@ -1,0 +1,188 @@
+"""The background of a fixed camera: the median over time, and the other colour where an object rested for long."""
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.discovery.background import (
+    LEVEL,
+    NOISE_FACTOR,
+    QUARTILE_TO_MEDIAN,
+    SMALLEST_NOISE,
+    BackgroundModel,
+    ByteImages,
+    FloatImages,
+    to_float,
+    to_uint8,
+)
+
+MOST_FRAMES = 80  # frames, spread over the clip, from which statistics over time are computed
+UNSURE_SHARE = 0.1  # of the frames: a pixel that differs from its median this often may be covered most of the time
+MOST_UNSURE = 0.5  # of the frame: if more is unsure, everything moves
+CLEARLY = 0.5  # a colour seen at only one end of the clip must be this much nearer to the surroundings than the median
+SWAY_PX = 3  # by how much leaves, grass or water move within the background
+SWAYS = 0.25  # of the changes remain when the background may move that far: then it sways
+
+CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+
+Bytes = NDArray[np.uint8]
+
+
+def fixed_background(frames: ByteImages, still: FloatImages | None = None) -> BackgroundModel:
+    """The background of a fixed camera. If ``still`` is given, only its noise is measured."""
+    some = thinned(frames)
+    median = quantile(some)
+    typical = usual_difference(some, median)
+    image = without_resting(some, median, noise_threshold(typical)) if still is None else to_uint8(still[0])
+    threshold = noise_threshold(np.minimum(typical, usual_difference(some, image)))
+    return BackgroundModel(to_float(image)[None], threshold + sway(some, image, threshold))
+
+
+def thinned(frames: ByteImages) -> ByteImages:
+    """At most MOST_FRAMES of the frames, evenly spread."""
+    if len(frames) <= MOST_FRAMES:
+        return frames
+    return frames[np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)]
+
+
+def quantile(
+    images: Sequence[Bytes] | ByteImages, share: float = 0.5, counted: Sequence[NDArray[np.bool_]] | None = None
+) -> Bytes:
+    """The lower quantile of each value over at most 255 images, bit by bit: each image is compared eight times.
+
+    ``counted`` are masks (of the images' leading shape) that say which images count at which pixel.
+    """
+    shape = images[0].shape
+    rows = [np.ascontiguousarray(image).reshape(shape[0], -1) for image in images]
+    weights = None
+    if counted is not None:
+        repeats = int(np.prod(shape)) // counted[0].size
+        weights = [np.repeat(mask.reshape(shape[0], -1).view(np.uint8), repeats, axis=1) for mask in counted]
+    total = len(rows) if weights is None else np.sum(weights, axis=0, dtype=np.int32)
+    needed = np.asarray(total - np.floor(share * (np.maximum(total, 1) - 1)), np.int32)  # values that must be as large
+    value = np.zeros_like(rows[0])
+    for bit in (128, 64, 32, 16, 8, 4, 2, 1):
+        trial = value | np.uint8(bit)
+        count = np.zeros_like(value)
+        for index, row in enumerate(rows):
+            larger = cv2.compare(row, trial, cv2.CMP_GE) & 1 if weights is None else (row >= trial) & weights[index]
+            count += larger
+        value = np.where(count >= needed, trial, value)
+    return value.reshape(shape)
+
+
+def differences(frames: ByteImages, image: Bytes) -> list[Bytes]:
+    """How far each pixel of each frame is from the image, in the colour that differs most, in levels."""
+    return [largest_colour(cv2.absdiff(frame, image).reshape(image.shape)) for frame in frames]
+
+
+def largest_colour(image: Bytes) -> Bytes:
+    """The largest of each pixel's colours: (height, width)."""
+    if image.shape[-1] == 1:
+        return np.ascontiguousarray(image[..., 0])
+    red, green, blue = cv2.split(image)
+    return np.asarray(cv2.max(cv2.max(red, green), blue), np.uint8)
+
+
+def usual_difference(frames: ByteImages, image: Bytes) -> NDArray[np.float32]:
+    """By how much each pixel differs in half of the frames: its noise, also where objects are half of the time."""
+    apart = differences(frames, image)
+    half, quarter = (to_float(quantile(apart, share)) for share in (0.5, 0.25))
+    return np.minimum(half, QUARTILE_TO_MEDIAN * (quarter + LEVEL / 2))  # half a level was lost to rounding
+
+
+def common_noise(typical: NDArray[np.float32]) -> float:
+    return max(float(np.median(typical)), SMALLEST_NOISE)
+
+
+def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
+    """By how much each pixel may differ and still be background: by its own noise, and by that of most pixels."""
+    common = common_noise(typical)
+    noisy = cv2.dilate(np.minimum(typical, 4 * common), np.ones((3, 3)))  # an edge that flickers does so on both sides
+    return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)
+
+
+def without_resting(frames: ByteImages, median: Bytes, threshold: NDArray[np.float32]) -> Bytes:
+    """The median, and where an object rested for most of the clip, the colour seen when it was away.
+
+    Which of a pixel's two colours is the background's follows from time and space: a colour seen at both ends of the
+    clip but not in between is the background, and the background resembles the surely empty pixels around.
+    """
+    limit = threshold / LEVEL
+    beyond = np.mean([apart > limit for apart in differences(frames, median)], axis=0)
+    unsure = cv2.morphologyEx((beyond > UNSURE_SHARE).view(np.uint8), cv2.MORPH_OPEN, CROSS) > 0
+    if not unsure.any() or unsure.mean() > MOST_UNSURE:
+        return median
+    usual, around = median[unsure], filled_in(median, cv2.dilate(unsure.view(np.uint8), CROSS, iterations=3))[unsure]
+    pixels = frames[:, unsure]
+    other = _mean_of_nearest(pixels, around)
+    end = -(-len(frames) // 20)
+    shows_other = (_apart(part, other) < _apart(part, usual) for part in (pixels[:end], pixels[-end:]))
+    ends = np.sum([shown.mean(axis=0).round() for shown in shows_other], axis=0)  # that show the other colour
+    nearness = np.array([0.0, CLEARLY, 1.0])[ends.astype(int)]
+    off = _apart(usual, around)
+    wrong = _placed((off > limit[unsure]) & (_apart(other, around) < nearness * off), unsure)
+    wrong = cv2.morphologyEx(wrong, cv2.MORPH_OPEN, CROSS)
+    never_uncovered = (cv2.morphologyEx(wrong, cv2.MORPH_CLOSE, CROSS, iterations=3) > 0) & unsure
+    uncovered = (cv2.dilate(wrong, CROSS, iterations=2) > 0) & (_placed(ends > 0, unsure) > 0)
+    image = median.copy()
+    image[never_uncovered] = around[never_uncovered[unsure]]
+    image[uncovered] = other[uncovered[unsure]]
+    return image
+
+
+def _apart(one: Bytes, other: Bytes) -> NDArray[np.int16]:
+    """In levels, in the colour that differs most; broadcasts."""
+    return np.asarray(np.abs(one.astype(np.int16) - other).max(axis=-1))
+
+
+def _placed(values: NDArray[np.bool_], pixels: NDArray[np.bool_]) -> Bytes:
+    """A mask of the image from values at some of its pixels."""
+    mask = np.zeros(pixels.shape, np.uint8)
+    mask[pixels] = values
+    return mask
+
+
+def _mean_of_nearest(pixels: Bytes, wanted: Bytes) -> Bytes:
+    """Each pixel's mean over the tenth of the frames in which it is nearest to the wanted colour."""
+    count = max(2, len(pixels) // 10)
+    order = np.argpartition(_apart(pixels, wanted), count - 1, axis=0)[:count]
+    return np.asarray(np.take_along_axis(pixels, order[..., None], axis=0).mean(axis=0).round(), np.uint8)
+
+
+def filled_in(image: Bytes, hole: Bytes) -> Bytes:
+    """The image with its hole filled smoothly from the rim, from coarse to fine."""
+    known = (hole == 0).astype(np.float32)
+    colours = image.astype(np.float32) * known[..., None]
+    levels = []
+    while min(known.shape) > 2 and not known.all():
+        levels.append((colours, known))
+        colours, known = (cv2.pyrDown(part) for part in (colours, known))
+        colours = colours.reshape(*known.shape, -1)
+    filled = colours / np.maximum(known, 1e-6)[..., None]
+    for colours, known in reversed(levels):
+        size = known.shape[::-1]
+        filled = cv2.resize(filled, size, interpolation=cv2.INTER_LINEAR).reshape(colours.shape)
+        filled = colours + (1 - np.minimum(known, 1))[..., None] * filled
+    return np.asarray(filled.round().clip(0, 255), np.uint8)
+
+
+def sway(frames: ByteImages, image: Bytes, threshold: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How much more a pixel may differ where the background itself moves by a few pixels, as leaves do.
+
+    A pixel sways if most of its changes are colours that the background has within SWAY_PX.
+    """
+    around = np.ones((2 * SWAY_PX + 1, 2 * SWAY_PX + 1))
+    low, high = (change(image, around).reshape(image.shape) for change in (cv2.erode, cv2.dilate))
+    limit = np.asarray(threshold / LEVEL, np.uint8)
+    changed, unexplained = np.zeros(limit.shape, np.int32), np.zeros(limit.shape, np.int32)
+    for frame in frames:
+        changed += largest_colour(cv2.absdiff(frame, image).reshape(image.shape)) > limit
+        outside = cv2.max(cv2.subtract(frame, high), cv2.subtract(low, frame)).reshape(image.shape)
+        unexplained += largest_colour(outside) > limit
+    often = cv2.blur(changed.astype(np.float32), (7, 7))
+    sways = (often > 0.02 * len(frames)) & (cv2.blur(unexplained.astype(np.float32), (7, 7)) < SWAYS * often)
+    room = largest_colour(cv2.max(cv2.subtract(high, image), cv2.subtract(image, low)).reshape(image.shape))
+    return np.where(cv2.dilate(sways.view(np.uint8), around) > 0, to_float(room), np.float32(0))
