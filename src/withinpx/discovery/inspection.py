@@ -14,9 +14,8 @@ from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, 
 from withinpx.discovery.camera import camera_path, is_shown_to_move, nearby_background
 from withinpx.discovery.exposure import measured_gains, normalised, varies
 from withinpx.discovery.fixed_camera import fixed_background
-from withinpx.discovery.hypotheses import MOST_HYPOTHESES, OFTEN, Hypothesis, ordered_hypotheses
+from withinpx.discovery.hypotheses import MOST_HYPOTHESES, OFTEN, Hypothesis, judged, ordered_hypotheses
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_blobs
-from withinpx.discovery.tracklets import moves
 from withinpx.discovery.unordered import blobs_without_shadow, chance, find_unordered_objects, order, unordered_background
 from withinpx.errors import InputError
 from withinpx.palette import RGB, mark_colours
@@ -163,7 +162,8 @@ def unordered_hypothesis(frames: ByteImages) -> Hypothesis | None:
     """The reading of frames as unordered images."""
     model = unordered_background(frames)
     images = [blobs_without_shadow(image, model, frame) for frame, image in enumerate(frames)]
-    objects = tuple(obj for obj in find_unordered_objects(images) if moves(obj))
+    roles = judged(find_unordered_objects(images), len(frames))
+    objects = tuple(one.path for one in roles if one.role == "object")
     total = sum(map(len, images))
     if not objects:
         return None

@@ -20,6 +20,7 @@ PART = 0.25  # if each has this share of their strong pixels
 THIN = 0.12  # of the root of its area: parts thinner than twice this do not count for an object's size
 
 DARKEST_SHADOW = 0.3  # of the background's light
+LITTLE = 0.1  # of a blob: a shadow that is smaller, or an object that would be, is none
 SAME_HUE = 10 * LEVEL  # how far a shadow's colours may be from the background's with less light
 
 Mask = NDArray[np.bool_]
@@ -31,7 +32,7 @@ class Blob:
     """One connected region of one frame."""
 
     frame: int
-    centre: tuple[float, float]  # (x, y), px
+    centre: tuple[float, float]  # (x, y), px, without its shadow
     box: tuple[int, int, int, int]  # left, top, right, bottom; the last two not included
     area: int
     colour: NDArray[np.float64]  # mean of its strong pixels
@@ -161,16 +162,19 @@ def measured_blob(
     top, left = box[0].start, box[1].start
     values = contrast[mask]
     strong = values >= 0.5 * np.quantile(values, 0.9)
-    shown, empty = (to_float(some[mask][strong]) for some in (image, still))
+    shown, empty = (to_float(some[mask]) for some in (image, still))
+    dark, tint = darker_background(shown, empty), np.ptp(shown, axis=-1) > 2 * SAME_HUE
+    lit = ~dark if LITTLE < dark.mean() < 1 - LITTLE else np.ones_like(dark)
+    shown = shown[strong]
     return Blob(
         frame,
-        (left + float(columns.mean()) + 0.5, top + float(rows.mean()) + 0.5),
+        (left + float(columns[lit].mean()) + 0.5, top + float(rows[lit].mean()) + 0.5),
         (left + int(columns.min()), top + int(rows.min()), left + int(columns.max()) + 1, top + int(rows.max()) + 1),
         len(rows),
         shown.mean(axis=0).astype(np.float64),
         _body_size(mask),
-        float(darker_background(shown, empty).mean()),
-        float((np.ptp(shown, axis=-1) > 2 * SAME_HUE).mean()),
+        float(dark[strong].mean()),
+        float(tint[strong].mean()),
         float((values / limit[mask]).mean() * np.sqrt(len(rows))),
     )
 

@@ -15,6 +15,7 @@ NEW_OBJECT = 1.0  # what another object costs, in units of appearance_distance
 SMALLEST_TRAVEL = 0.25  # of its size, and
 SMALLEST_TRAVEL_PX = 2.0  # what travels less is stationary
 AT_ONCE = 3  # frames: one tracklet continues the other within this gap
+STEADY = 5  # frames from which a velocity is measured
 LONG_GAP = 50  # frames: beyond, the length of a gap says nothing more
 FORBIDDEN = 1e3
 
@@ -66,13 +67,13 @@ def objects_from(tracklets: list[MovingObject], size: tuple[int, int], least: fl
     Tracklets are joined within reach first: a flicker here and another there are no object. Of what is then seen often
     enough, tracklets are joined wherever they are, for an object may have been missed on its way.
     """
-    near = _paths(tracklets, _join_cost(tracklets, size))
-    often = [index for path in near for index in path if sum(len(tracklets[one].blobs) for one in path) >= least]
+    near = _paths(tracklets, _join_cost(tracklets, size, np.zeros(len(tracklets), np.bool_)))
+    wholes = [(path, _object(tracklets, path)) for path in near]
+    often = {index: moves(whole) for path, whole in wholes if len(whole.blobs) >= least for index in path}
     kept = [tracklets[index] for index in sorted(often)]
-    cost = _join_cost(kept, size, alone=0.5 * least)
+    cost = _join_cost(kept, size, np.array([often[index] for index in sorted(often)], np.bool_))
     far = _paths(kept, cost)
-    objects = [_object(kept, path) for path in far]
-    objects += [_object(tracklets, path) for path in near if not set(path) & set(often)]
+    objects = [_object(kept, path) for path in far] + [whole for _, whole in wholes if len(whole.blobs) < least]
     return Links(tuple(objects), sum(float(cost[one, other]) for path in far for one, other in pairwise(path)))
 
 
@@ -102,13 +103,13 @@ def _paths(tracklets: list[MovingObject], cost: NDArray[np.float64]) -> list[lis
 
 
 def _join_cost(
-    tracklets: list[MovingObject], size: tuple[int, int], alone: float = np.inf
+    tracklets: list[MovingObject], size: tuple[int, int], certain: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """What it costs to continue one tracklet (row) with another (column): FORBIDDEN if it cannot.
 
     The appearances of the whole tracklets must be alike, or those of the ends that meet if one continues the other at
-    once. The object must have been able to move there at its own speed, or to leave and enter over the border; but a
-    tracklet of ``alone`` frames that moves is surely an object, and may be seen again anywhere. The further away in space and time, the higher the cost, so that look-alikes are not swapped.
+    once. The object must have been able to move there at its own speed, or to leave and enter over the border; but one
+    that is certainly an object may be seen again anywhere. The further away in space and time, the higher the cost, so that look-alikes are not swapped.
     """
     if not tracklets:
         return np.empty((0, 0))
@@ -117,7 +118,11 @@ def _join_cost(
     whole = np.array([one.appearance for one in tracklets])
     gap = np.array([blob.frame for blob in first]) - np.array([blob.frame for blob in last])[:, None]
     starts, ends = (np.array([blob.centre for blob in some]) for some in (first, last))
-    away = np.hypot(*np.moveaxis(starts - ends[:, None], -1, 0))
+    before, after = (np.array([_velocity(one, end) for one in tracklets]) for end in (0, -1))
+    elapsed = np.maximum(gap, 1)[..., None]
+    between = starts - ends[:, None]
+    predicted = between - 0.5 * elapsed * (before + after[:, None])  # as both velocities together predict
+    away = np.minimum(*(np.hypot(*np.moveaxis(one, -1, 0)) for one in (between, predicted)))
     radius = np.sqrt(np.array([blob.area for blob in last]) / np.pi)
     speed = np.array([_speed(one) for one in tracklets])
     reach = REACH * radius[:, None] + np.maximum.outer(speed, speed) * np.maximum(gap, 1)
@@ -126,7 +131,6 @@ def _join_cost(
     at_once = gap <= AT_ONCE
     apart = np.where(at_once, np.minimum(apart, 0.5 * appearance_distance(end[:, None], start)), apart)
     cost = 0.7 * apart + 0.2 * np.minimum(away / reach, 1) + 0.1 * np.minimum(gap / LONG_GAP, 1)
-    certain = np.array([len(one.blobs) >= alone and moves(one) for one in tracklets])
     far = np.logical_and.outer(certain, certain)
     possible = (gap >= 1) & (apart < NEW_OBJECT) & ((away < reach) | far)
     return np.where(possible, cost, FORBIDDEN)
@@ -135,6 +139,14 @@ def _join_cost(
 def moves(tracklet: MovingObject) -> bool:
     """Does it leave its position?"""
     return tracklet.displacement >= max(SMALLEST_TRAVEL_PX, SMALLEST_TRAVEL * tracklet.sizes[0])
+
+
+def _velocity(tracklet: MovingObject, end: int) -> NDArray[np.float64]:
+    """At its start (0) or its end (-1), px per frame."""
+    blobs = tracklet.blobs[:STEADY] if end == 0 else tracklet.blobs[-STEADY:]
+    if len(blobs) < 2:
+        return np.zeros(2)
+    return (np.array(blobs[-1].centre) - blobs[0].centre) / (blobs[-1].frame - blobs[0].frame)
 
 
 def _speed(tracklet: MovingObject) -> float:
