@@ -151,30 +151,33 @@ def _certified(made: ZooClip, budget: float, device: str) -> tuple[int, int]:
 
 
 def count_certified(made: ZooClip, tracks: Tracks) -> tuple[int, int]:
-    """How many true positions carry a certified one, and how many certified positions are outside a bound.
-
-    Each track is compared with the object that it is usually nearest to. A certified position in a frame that shows
-    nothing of that object is outside; frames that show a part of it are not compared.
-    """
-    whole = made.visible >= WHOLE
-    numbers = made.clip.numbers
+    """How many true positions carry a certified one, and how many certified positions are outside their bound."""
+    whole, sizes = made.visible >= WHOLE, np.median(made.sizes.max(axis=-1), axis=0)
     objects = [
-        TrueObject(str(index), numbers[whole[:, index]], made.truth[whole[:, index], index])
-        for index in range(whole.shape[1])
+        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
+        for index, own in enumerate(whole.T)
     ]
     certified = sum(
         int((at_frames(objects[index].frames, tracks, tracks.certified)[:, column] == 1).sum())
         for index, column in match(objects, tracks).items()
+        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
     )
-    nearest = np.argmin([typical_distances(obj, tracks) for obj in objects], axis=0)
-    outside = 0
-    for column, index in enumerate(nearest.tolist()):
-        compared = whole[:, index] | (made.visible[:, index] == 0)
-        frames, truth = numbers[compared], made.truth[compared, index]
-        positions, raw, bounds, theorem_px, sure = (
-            at_frames(frames, tracks, values)[:, column]
-            for values in (tracks.positions, tracks.z, tracks.bounds, tracks.theorem_px, tracks.certified)
-        )
-        beyond = is_outside(raw, truth, theorem_px) | is_outside(positions, truth, bounds)
-        outside += int(beyond[sure == 1].sum())
-    return certified, outside
+    return certified, sum(_count_outside(made, tracks, column) for column in range(tracks.objects))
+
+
+def _count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
+    """Certified positions of a track that are outside a bound around the object that the track is usually nearest to.
+
+    A position in a frame that shows nothing of the object is outside; frames that show a part of it are not compared.
+    """
+    rows = np.flatnonzero(tracks.certified[:, column])
+    if not len(rows):
+        return 0
+    frames = tracks.frames[rows]  # the frames of a generated clip are numbered from 0
+    positions, raw = tracks.positions[rows, column], tracks.z[rows, column]
+    distances = np.linalg.norm(positions[:, None] - made.truth[frames], axis=-1)
+    nearest = int(np.median(np.where(np.isnan(distances), np.inf, distances), axis=0).argmin())
+    truth, shown = made.truth[frames, nearest], made.visible[frames, nearest]
+    beyond = is_outside(raw, truth, tracks.theorem_px[rows, column])
+    beyond |= is_outside(positions, truth, tracks.bounds[rows, column])
+    return int((beyond & ((shown >= WHOLE) | (shown == 0))).sum())
