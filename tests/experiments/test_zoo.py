@@ -1,14 +1,17 @@
 """The zoo's table: what counts as found, as certified and as outside, and that runs are resumed."""
 
 import json
+import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 from withinpx.cli import main
+from withinpx.cli.reproduce import ReproduceCommand, ZooCommand
 from withinpx.data.zoo import WHOLE, ZooClip, zoo_clip, zoo_scene
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.errors import InputError
@@ -115,6 +118,14 @@ def test_a_row_has_the_columns_and_a_refused_clip_finds_nothing(monkeypatch: pyt
 
 def nothing_moves_with_options(*_: object, **__: object) -> None:
     raise InputError("Nothing moves.")
+
+
+def test_the_recorded_command_is_the_one_given() -> None:
+    given = "zoo --clips 20 --seed 7 --train 2 --budget 30 --workers 4 --device cuda --out results"
+    figure = tyro.cli(ReproduceCommand, args=given.split()).figure
+    assert isinstance(figure, ZooCommand)
+    recorded = shlex.split(figure.as_typed())[2:]
+    assert tyro.cli(ReproduceCommand, args=recorded).figure == figure
 
 
 def small_pair() -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from withinpx import track
 from withinpx.data.zoo import WHOLE, ZooClip, zoo_clip
 from withinpx.discovery.inspection import inspect
 from withinpx.discovery.objects import MovingObject
@@ -18,7 +19,6 @@ from withinpx.experiments.sweep import Experiment, check_counts
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import TrueObject, at_frames, is_outside, match, typical_distances
 from withinpx.jobs.job import Job, Row
-from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks
 
 COLUMNS = {
