@@ -82,7 +82,7 @@ class SweepCommand(FigureCommand):
     def run(self) -> None:
         experiment = self.experiment()
         if self.from_ is None:
-            self.train(experiment)
+            self.run_missing(experiment)
         elif not self.has_only("from_"):
             raise InputError("--from draws the runs of a folder and trains nothing: combine it with --out only.")
         table = experiment.open_table(self.from_ or self.out)
@@ -91,7 +91,7 @@ class SweepCommand(FigureCommand):
         for line in experiment.report(table, self.out):
             print(line)
 
-    def train(self, experiment: "Experiment") -> None:
+    def run_missing(self, experiment: "Experiment") -> None:
         from withinpx.experiments.sweep import run_experiment
 
         run_experiment(self.out, experiment, self.machine(), self.as_typed())
@@ -165,6 +165,24 @@ class ClusterCommand(SweepCommand):
 
 
 @dataclass(frozen=True)
+class ZooCommand(ClusterCommand):
+    seeds: Suppress[Fixed[int | None]] = None  # a seed is a clip: see --clips and --seed
+    clips: int = 300
+    """How many clips."""
+    seed: int = 0
+    """The seed of the first clip; the others follow."""
+    train: int = 0
+    """How many of the clips to train and certify, spread evenly over the seeds; the others are inspected only."""
+    budget: float = 120.0
+    """Seconds of training per clip within which another seed is tried if one is refused."""
+
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.zoo import ZooExperiment
+
+        return ZooExperiment(self.clips, self.seed, self.train, self.budget, self.device)
+
+
+@dataclass(frozen=True)
 class SquaresCommand(ClusterCommand):
     epochs: int = 500
     """Epochs per run at most (app. C.1)."""
@@ -203,7 +221,7 @@ class RenderedCommand(ClusterCommand):
         recipe: Any = "paper" if self.recipe == "paper" else "ours"
         return RenderedExperiment(self.what, self.data, recipe, self.seed_count(), self.device)
 
-    def train(self, experiment: "Experiment") -> None:
+    def run_missing(self, experiment: "Experiment") -> None:
         from withinpx.experiments.clevr import add_baselines
 
         if self.data is None and self.baselines is None:
@@ -212,7 +230,7 @@ class RenderedCommand(ClusterCommand):
                 "--from with a folder of runs to draw."
             )
         if self.data is not None:
-            super().train(experiment)
+            super().run_missing(experiment)
         elif not self.has_only("baselines"):
             raise InputError("Nothing is trained without --data: give it, or combine --baselines with --out only.")
         if self.baselines is not None:
@@ -242,6 +260,7 @@ _COMMANDS: dict[type[FigureCommand], dict[str, str]] = {
         "minipool": "Appendix E on a mini pool clip of your own.",
     },
     GeneratedCommand: {"generated": "Generated clips with exact truth, seed by seed."},
+    ZooCommand: {"zoo": "Random clips with exact truth: are objects found, counted and certified?"},
 }
 
 if TYPE_CHECKING:
