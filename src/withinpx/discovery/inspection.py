@@ -116,8 +116,10 @@ class Inspection:
         return replace(self, clip=clip, background=background, objects=objects, stationary=stationary, camera=camera)
 
 
-def inspect(clip: Clip, background: str = "auto") -> Inspection:
+def inspect(clip: Clip, background: str = "auto", objects: int | None = None) -> Inspection:
     """Find the background and the moving objects of a clip; ``background`` is "nearby" for a moving camera.
+
+    ``objects`` is how many there are, if that is known.
 
     >>> frames = np.full((20, 48, 64, 3), 90, np.uint8)
     >>> for index, frame in enumerate(frames):
@@ -149,12 +151,13 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
             f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
             f"object must be seen at two positions at least."
         )
-    objects, stationary = (
+    moving, stationary = (
         tuple(obj for obj, is_object in zip(found, moves, strict=True) if is_object == wanted)
         for wanted in (True, False)
     )
-    only = Hypothesis(model, objects, unordered, 1.0, 0.0, f"{len(objects)} objects")
-    return Inspection(clip, model, objects, stationary, camera, unordered, (only,))
+    moving = moving[:objects]
+    only = Hypothesis(model, moving, unordered, 1.0, 0.0, f"{len(moving)} objects")
+    return Inspection(clip, model, moving, stationary, camera, unordered, (only,))
 
 
 def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:
