@@ -182,9 +182,12 @@ def _sees_otherwise(fitted: Hypothesis, other: Hypothesis) -> bool:
 
 
 def refusals(certificate: Certificate, seen: Observations) -> tuple[Refusal, ...]:
-    """Every check that is not met, and frames with motion that no object explains."""
-    failed = [(obj.object, check.name) for obj in certificate.objects for check in obj.checks if not check.met]
-    found = [Refusal(name, (index,)) for index, name in failed if name != "distinct"]
+    """Why each object is refused, and frames with motion that no object explains.
+
+    Only the first check that an object fails counts: a network that cannot tell two objects from each other also fails
+    to reconstruct them, and to leave one of them out would hide the cause.
+    """
+    found = [Refusal(obj.failed, (obj.object,)) for obj in certificate.objects if obj.failed not in ("", "distinct")]
     unexplained = np.flatnonzero(unexplained_frames(seen, len(certificate.objects))).tolist()
     if unexplained:
         found.append(Refusal(UNEXPLAINED, frames=tuple(unexplained)))
@@ -193,11 +196,7 @@ def refusals(certificate: Certificate, seen: Observations) -> tuple[Refusal, ...
 
 def _alike(certificate: Certificate) -> list[tuple[int, int]]:
     """Pairs of objects that are refused because one looks like the other."""
-    alike = [
-        obj.object
-        for obj in certificate.objects
-        if any(check.name == "distinct" and not check.met for check in obj.checks)
-    ]
+    alike = [obj.object for obj in certificate.objects if obj.failed == "distinct"]
     others = [obj.object for obj in certificate.objects if obj.object not in alike]
     return list(combinations(alike, 2)) if len(alike) > 1 else [(one, other) for one in alike for other in others]
 
