@@ -45,6 +45,7 @@ def test_a_detection_is_held_where_it_lies_in_the_others_box_of_its_frame() -> N
     assert held(WHOLE, BELOW) == held(EARLY, LATE) == 0
     assert held(WHOLE, obj(FRAMES, y=12.5)) == 1  # segmented in another way
     assert added(reading(WHOLE), reading(EARLY, BELOW)) == [BELOW]
+    assert added(reading(EARLY, LATE), reading(WHOLE)) == []
 
 
 def test_look_alikes_that_are_never_together_are_answered_by_their_union() -> None:

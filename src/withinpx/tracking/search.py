@@ -165,8 +165,8 @@ def held(obj: MovingObject, by: MovingObject) -> float:
 
 
 def added(fitted: Hypothesis, other: Hypothesis) -> list[MovingObject]:
-    """The objects of another hypothesis that no object of the fitted one holds."""
-    return [obj for obj in other.objects if not any(held(obj, own) > MOST for own in fitted.objects)]
+    """The objects of another hypothesis that the fitted one's do not hold, one by one or together."""
+    return [obj for obj in other.objects if sum(held(obj, own) for own in fitted.objects) <= MOST]
 
 
 def _same(one: MovingObject, other: MovingObject) -> bool:
