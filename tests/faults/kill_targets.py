@@ -14,7 +14,15 @@ from safetensors import safe_open
 
 from tests.data.test_clevr import SilhouetteRenderer
 from tests.experiments import fake_runs
-from tests.faults.output_files import contents, files_in, table_rows, timeless_log, timeless_rows, timeless_run
+from tests.faults.output_files import (
+    contents,
+    files_in,
+    partial_files,
+    table_rows,
+    timeless_log,
+    timeless_rows,
+    timeless_run,
+)
 from tests.faults.small import SQUARES, TRACK, quick, run_command
 from withinpx.data.clevr import ClevrSet
 from withinpx.data.clevr_render import render_datasets
@@ -171,7 +179,10 @@ def _epochs(out: Path, attempt: str, last: str) -> list[str]:
 
 def _all_if_over(out: Path, last: str) -> list[Path]:
     """All files, if the one that is written last exists; exports follow it and are written again."""
-    return [path for path in files_in(out) if path.name not in EXPORTS] if (out / last).exists() else []
+    if not (out / last).exists():
+        return []
+    partials = partial_files(out)
+    return [path for path in files_in(out) if path.name not in EXPORTS and path not in partials]
 
 
 def _central_jobs(out: Path) -> list[str]:
