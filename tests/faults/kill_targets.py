@@ -14,7 +14,15 @@ from safetensors import safe_open
 
 from tests.data.test_clevr import SilhouetteRenderer
 from tests.experiments import fake_runs
-from tests.faults.output_files import contents, files_in, table_rows, timeless_log, timeless_rows
+from tests.faults.output_files import (
+    contents,
+    files_in,
+    partial_files,
+    table_rows,
+    timeless_log,
+    timeless_rows,
+    timeless_run,
+)
 from tests.faults.small import SQUARES, TRACK, quick, run_command
 from withinpx.data.clevr import ClevrSet
 from withinpx.data.clevr_render import render_datasets
@@ -28,6 +36,7 @@ from withinpx.tracking.exports import export
 from withinpx.tracking.track import track
 from withinpx.training.callback import Callback
 from withinpx.training.checkpoint import CHECKPOINT
+from withinpx.training.detector_folder import RUN_CONFIG
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG, Epoch
 from withinpx.training.recipe import Recipe
@@ -170,7 +179,10 @@ def _epochs(out: Path, attempt: str, last: str) -> list[str]:
 
 def _all_if_over(out: Path, last: str) -> list[Path]:
     """All files, if the one that is written last exists; exports follow it and are written again."""
-    return [path for path in files_in(out) if path.name not in EXPORTS] if (out / last).exists() else []
+    if not (out / last).exists():
+        return []
+    partials = partial_files(out)
+    return [path for path in files_in(out) if path.name not in EXPORTS and path not in partials]
 
 
 def _central_jobs(out: Path) -> list[str]:
@@ -194,7 +206,10 @@ TARGETS = {
         fit_squares, partial(_epochs, attempt="", last="detector.json"), partial(_all_if_over, last="detector.json"), 40
     ),
     "track": Target(
-        track_clip, partial(_epochs, attempt="attempts/seed-0", last=LOG), partial(_all_if_over, last=LOG), 25
+        track_clip,
+        partial(_epochs, attempt="attempts/hypothesis-0-seed-0", last=LOG),
+        partial(_all_if_over, last=LOG),
+        25,
     ),
     "sweep": Target(sweep_central, _central_jobs, _none, 25),
     "figure": Target(
@@ -213,6 +228,8 @@ def result(out: Path) -> dict[str, Any]:
         found.pop(name, None)
     if LOG in found:
         found[LOG] = timeless_log(found[LOG])
+    if RUN_CONFIG in found:
+        found[RUN_CONFIG] = timeless_run(found[RUN_CONFIG])
     if "runs.csv" in found:
         found["runs.csv"] = timeless_rows(out)
     return found

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -90,6 +91,14 @@ def read_everything(folder: Path) -> int:
 
 def timeless_log(content: bytes) -> list[dict[str, object]]:
     return [{**json.loads(line), "elapsed_s": 0} for line in content.splitlines()]
+
+
+def timeless_run(content: bytes) -> dict[str, Any]:
+    """A run.json without the seconds of its attempts."""
+    run: dict[str, Any] = json.loads(content)
+    for hypothesis in run.get("hypotheses", []):
+        hypothesis["attempts"] = [{**attempt, "seconds": 0} for attempt in hypothesis["attempts"]]
+    return run
 
 
 def timeless_rows(folder: Path) -> list[dict[str, str]]:

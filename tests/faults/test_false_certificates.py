@@ -16,6 +16,7 @@ from withinpx.discovery.inspection import inspect
 from withinpx.errors import InputError
 from withinpx.tracking import attempt
 from withinpx.tracking.attempt import Attempt, Setup
+from withinpx.tracking.merit import Change, merit
 from withinpx.tracking.options import TrackOptions
 from withinpx.tracking.plan import make_plan
 from withinpx.training.fit import FitSettings
@@ -65,7 +66,8 @@ def best_attempt(setup: Setup, seed: int) -> Attempt:
             if best.detector.certificate.certified or setup.inspection.alike:
                 break
             other = attempt.attempt(setup, seed + 1000 * again, FitSettings())
-            best = max(best, other, key=lambda tried: tried.merit)
+            change = Change.of(setup.inspection)
+            best = max(best, other, key=lambda tried: merit(tried, change))
     return best
 
 

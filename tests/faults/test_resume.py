@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.faults.output_files import contents, timeless_log, timeless_rows
+from tests.faults.output_files import contents, timeless_log, timeless_rows, timeless_run
 from tests.faults.small import (
     QUICK_CLIP,
     SQUARES,
@@ -130,9 +130,9 @@ def dense_engine(model, images, changed, backgrounds, present):  # type: ignore[
 
 
 def timeless_contents(folder: Path) -> dict[str, object]:
-    """Every file, without the times in the log."""
+    """Every file, without the times in the log and of the attempts."""
     files = contents(folder)
-    return {**files, "log.jsonl": timeless_log(files["log.jsonl"])}
+    return {**files, "log.jsonl": timeless_log(files["log.jsonl"]), "run.json": timeless_run(files["run.json"])}
 
 
 @pytest.mark.parametrize("background", ["layered", "perspective", "nearby"])

@@ -11,9 +11,10 @@ import pytest
 from PIL import Image
 
 from tests.tracking.scenes import made_up, refused
-from withinpx.certificate.certificate import Certificate, Check, Limits, ObjectCertificate
+from withinpx.certificate.certificate import ADVICE, Certificate, Check, Limits, ObjectCertificate
 from withinpx.errors import InputError
-from withinpx.tracking.page import verdict_sentences, write_page
+from withinpx.tracking.page import BECAUSE, CHECKS, verdict_sentences, write_page
+from withinpx.tracking.record import AttemptRecord, HypothesisRecord
 from withinpx.tracking.strip_chart import MOST_STEPS, STATES, Course, strip_chart
 from withinpx.tracking.tracks import Tracks
 
@@ -157,11 +158,60 @@ def test_the_sentence_has_the_largest_bound_of_any_certified_position() -> None:
 def test_nothing_is_claimed_of_a_refused_object() -> None:
     certificate = a_certificate("", "distinct", "")
     why, proved, counted = verdict_sentences(certificate, tracks_of(certificate))
-    assert why == "Object 1 is refused because another object looks the same: distinct < 1 & more."
+    assert why.startswith("Object 1 is refused because another object looks the same: distinct < 1 & more. What to do:")
     assert proved.startswith("Every certified position (x, y) of objects 0 and 2 is within 7.0 px")
     assert counted == "14 of 14 positions of objects 0 and 2 (100%) are certified."
     nothing = a_certificate("displacement", "displacement", "displacement")
     assert verdict_sentences(nothing, tracks_of(nothing))[-1] == "No position has a proved bound."
+
+
+@pytest.mark.parametrize("reason", sorted(ADVICE))
+def test_every_refusal_comes_with_what_to_do_about_it(tmp_path: Path, reason: str) -> None:
+    """In the text and on the page, for an object as for a single frame."""
+    advice = ADVICE[reason]
+    assert not advice.endswith(".")
+    assert advice[0].islower()
+    if reason in CHECKS:
+        certificate = Certificate("a clip", 8, 2, 9, 11, 0.8, 3.2, 1.0, (an_object(0), an_object(1), an_object(2)))
+        checks = tuple(Check(name, 0.0, 1.0, "px", name != reason, "") for name in CHECKS)
+        refused_one = replace(
+            certificate, objects=(replace(certificate.objects[0], checks=checks), *certificate.objects[1:])
+        )
+        assert f"what to do: {advice}" in str(refused_one)
+        assert refused_one.to_json()["objects"][0]["advice"] == advice
+        assert f"What to do: {advice}." in " ".join(page_of(tmp_path, refused_one)[1].text)
+    certificate, tracks = a_certificate("", "", ""), made_up()
+    frame = np.zeros(tracks.present.shape, np.bool_)
+    frame[3, 0] = True
+    _, parsed = page_of(tmp_path, certificate, refused(tracks, frame, reason))
+    assert f"{reason}: {advice}." in parsed.text
+
+
+def test_every_reason_has_advice() -> None:
+    """Of a frame, and the name of a check."""
+    assert set(ADVICE) == {"absent", "border", "heatmap", "reconstruction", *CHECKS}
+    assert set(BECAUSE) | {"absent"} == set(ADVICE)
+
+
+def test_the_page_lists_every_hypothesis_and_why_it_was_fitted(tmp_path: Path) -> None:
+    refused_one = AttemptRecord(0, "it has the best score", "0 of 2 objects certified; object 0 refused: distinct", 3.0)
+    chosen = AttemptRecord(0, "objects 0 and 1 refused: distinct", "1 of 1 objects certified", 4.0)
+    hypotheses = (
+        HypothesisRecord(2, False, 0.9, 0.95, "cut <in two>", (refused_one,)),
+        HypothesisRecord(1, True, 0.8, 0.9, "one", (chosen,), chosen=True),
+        HypothesisRecord(4, False, 0.1, 0.99, "four"),
+    )
+    certificate = a_certificate("", "", "")
+    _, parsed = page_of(tmp_path, certificate, hypotheses=hypotheses)
+    words = " ".join(parsed.text)
+    for hypothesis in hypotheses:
+        assert hypothesis.why in words
+        for attempt in hypothesis.attempts:
+            assert attempt.verdict in words
+            assert f"fitted because {attempt.because}" in words
+    assert parsed.text.count("chosen") == 1
+    assert parsed.text.count("not fitted") == 1
+    assert "Hypotheses" not in page_of(tmp_path, certificate)[1].text
 
 
 def test_only_compact_support_makes_the_bound_certain() -> None:

@@ -229,7 +229,7 @@ def test_broken_trainings_are_tried_again_and_then_given_up(
         tried.append(seed)
         raise BrokenTrainingError("Training broke in epoch 3: the loss is nan.")
 
-    monkeypatch.setattr("withinpx.tracking.track.attempt", breaks)
+    monkeypatch.setattr("withinpx.tracking.fitting.attempt", breaks)
     said = refusal(capsys, "track", tracked.images, "--out", tmp_path / "out", "--seed", "5")
     assert "Training broke" in said
     assert tried == [5, 6, 7]

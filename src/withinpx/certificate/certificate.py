@@ -10,6 +10,20 @@ from numpy.typing import NDArray
 from withinpx.inference.observation import Observations
 from withinpx.theory.bound import GATE_PX
 
+ADVICE = {  # what to do where an object, or its position in one frame, is refused for this reason
+    "absent": "nothing if it is out of view or hidden there, else film it with more light or contrast",
+    "border": "film a wider scene or widen --crop, so that all of it is in the frame",
+    "heatmap": "crop what else moves out of the frame with --crop, or give the number of all objects with --objects",
+    "reconstruction": (
+        "keep a part of the recording in which it looks the same with --start and --end, or try --background "
+        "perspective if its size depends on where it is"
+    ),
+    "distinct": "mark one of the objects so that they look different, or keep one of them out with --crop",
+    "displacement": "use a longer part of the recording, in which it moves further than its bound",
+    "drift": "track again with --background layered, which renders an object alike wherever it is",
+    "equivariance": "track again with another --seed, or with more --channels",
+}
+
 
 @dataclass(frozen=True)
 class Check:
@@ -52,6 +66,11 @@ class ObjectCertificate:
     def failed(self) -> str:
         """The first assumption that does not hold, or an empty string."""
         return next((check.name for check in self.checks if not check.met), "")
+
+    @property
+    def advice(self) -> str:
+        """What to do about the refusal, or an empty string."""
+        return ADVICE.get(self.failed, "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +120,10 @@ class Certificate:
         return {
             **asdict(self),
             "certified": self.certified,
-            "objects": [{**asdict(obj), "certified": obj.certified, "failed": obj.failed} for obj in self.objects],
+            "objects": [
+                {**asdict(obj), "certified": obj.certified, "failed": obj.failed, "advice": obj.advice}
+                for obj in self.objects
+            ],
         }
 
     @classmethod
@@ -150,6 +172,8 @@ class Certificate:
             lines += [
                 f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.message}" for check in obj.checks
             ]
+            if obj.advice:
+                lines.append(f"    what to do: {obj.advice}")
         if self.unused:
             lines += ["", f"  unused heatmaps: {', '.join(map(str, self.unused))}"]
         lines += [f"  warning: {warning}" for warning in self.warnings]

@@ -78,11 +78,15 @@ def certify(
     )
 
 
-def _unexplained(seen: Observations, followed: int) -> list[str]:
-    """A warning if something moves that no object explains."""
+def unexplained_frames(seen: Observations, followed: int) -> NDArray[np.bool_]:
+    """In which frames something moves that no object explains (f,); none if these are few."""
     areas = [np.prod(seen.box[seen.present[:, index], index], axis=-1) for index in range(followed)]
     smallest = min((float(np.median(area)) for area in areas if len(area)), default=np.inf)
-    share = float((seen.unexplained[:, 0] > UNEXPLAINED * smallest).mean())
-    if share <= UNEXPLAINED_SHARE:
-        return []
-    return [f"something that no object explains moves in {share:.0%} of the frames"]
+    found = seen.unexplained[:, 0] > UNEXPLAINED * smallest
+    return np.asarray(found & (found.mean() > UNEXPLAINED_SHARE))
+
+
+def _unexplained(seen: Observations, followed: int) -> list[str]:
+    """A warning if something moves that no object explains."""
+    share = float(unexplained_frames(seen, followed).mean())
+    return [f"something that no object explains moves in {share:.0%} of the frames"] if share else []

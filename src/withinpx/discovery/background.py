@@ -18,8 +18,6 @@ SMALLEST_NOISE = 1.5 * LEVEL  # rounding and compression alone
 NOISE_FACTOR = 5.0  # a pixel that differs by more than this many times its noise shows an object
 NEIGHBOURS = 4  # of the 3x3 pixels around a changed one, itself included, that must have changed as well
 QUARTILE_TO_MEDIAN = 2.12  # of the absolute value of normal noise
-UNSURE_SHARE = 0.1  # of the frames: a pixel that differs from its median this often may be covered most of the time
-CLEARLY = 0.5  # a colour seen at only one end of the clip must be this much nearer to the surroundings than the median
 BLOCK = 4_000_000  # values of a clip that are held as floats at once
 
 
@@ -29,6 +27,7 @@ class BackgroundModel:
 
     images: FloatImages  # one for all frames, or one per frame
     threshold: NDArray[np.float32]  # (height, width), from 0 to 1
+    light_varies: bool = False  # must frames be brought to the background's light before they are compared with it?
 
     @property
     def is_still(self) -> bool:
@@ -134,65 +133,3 @@ def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
     common = max(float(np.quantile(typical, 0.9)) if typical.size else 0.0, SMALLEST_NOISE)
     noisy = ndimage.maximum_filter(np.minimum(typical, 4 * common), 3)  # an edge that flickers does so on both sides
     return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)
-
-
-def fixed_background(frames: Images, still: FloatImages | None = None) -> BackgroundModel:
-    """The background of a fixed camera: the median, repaired where an object rested for most of the clip.
-
-    If ``still`` is given, only its noise is measured.
-    """
-    median = temporal_median(frames)
-    typical = usual_difference(frames, median)  # where an object rested, this is the noise
-    still = repaired(frames, median, noise_threshold(typical)) if still is None else still
-    return BackgroundModel(still, noise_threshold(np.minimum(typical, usual_difference(frames, still))))
-
-
-def repaired(frames: Images, median: FloatImages, threshold: NDArray[np.float32]) -> FloatImages:
-    """The median, and where an object rested for most of the clip, the colour seen when it was away.
-
-    Which of a pixel's two colours is the background's follows from time and space: a colour seen at both ends of the
-    clip but not in between is the background, and the background resembles the surely empty pixels around.
-    """
-    unsure = ndimage.binary_opening(share_beyond(frames, median, threshold) > UNSURE_SHARE)
-    if not unsure.any() or unsure.mean() > 0.5:
-        return median
-    filled = filled_in(median[0], ndimage.binary_dilation(unsure, iterations=3))
-    pixels, usual, around = frames[:, unsure], median[:, unsure], filled[None, unsure]
-    other = by_rows(_mean_of_nearest, pixels, around)[None]
-    end = -(-len(frames) // 20)
-    shows_other = (difference(part, other) < difference(part, usual) for part in (pixels[:end], pixels[-end:]))
-    ends = sum(shown.mean(axis=0).round() for shown in shows_other)  # of the clip that show the other colour
-    nearness = np.array([0.0, CLEARLY, 1.0])[np.asarray(ends, int)]
-    off = difference(usual, around)[0]
-    wrong = _placed((off > threshold[unsure]) & (difference(other, around)[0] < nearness * off), unsure)
-    wrong = ndimage.binary_opening(wrong)
-    never_uncovered = ndimage.binary_closing(wrong, iterations=3) & unsure
-    uncovered = ndimage.binary_dilation(wrong, iterations=2, mask=_placed(np.asarray(ends) > 0, unsure))
-    image = np.where(never_uncovered[..., None], filled, median[0])
-    image[uncovered] = other[0, uncovered[unsure]]
-    return image[None]
-
-
-def _placed(values: NDArray[np.bool_], pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """A mask of the image from values at some of its pixels."""
-    mask = np.zeros_like(pixels)
-    mask[pixels] = values
-    return mask
-
-
-def _mean_of_nearest(pixels: Any, wanted: FloatImages) -> FloatImages:
-    """Each pixel's mean over the tenth of the frames in which it is nearest to the wanted colour."""
-    count = max(2, len(pixels) // 10)
-    order = np.argpartition(difference(pixels, wanted), count - 1, axis=0)[:count]
-    return np.asarray(to_float(np.take_along_axis(pixels, order[..., None], axis=0)).mean(axis=0), np.float32)
-
-
-def filled_in(image: NDArray[np.float32], hole: NDArray[np.bool_], rounds: int = 400) -> NDArray[np.float32]:
-    """The image (height, width, colours) with its hole filled smoothly from the rim."""
-    import cv2  # noqa: PLC0415  (detection imports this module, and runs without OpenCV)
-
-    nearest = ndimage.distance_transform_edt(hole, return_distances=False, return_indices=True)
-    filled, mask = image[tuple(nearest)], hole.astype(np.uint8)
-    for _ in range(rounds):
-        filled = cv2.copyTo(cv2.blur(filled, (3, 3), borderType=cv2.BORDER_REPLICATE), mask, filled)
-    return np.asarray(filled, np.float32).reshape(image.shape)

@@ -39,7 +39,7 @@ def is_moving(path: NDArray[np.float64]) -> bool:
 
 
 def is_shown_to_move(frames: Images) -> bool:
-    """Does the scene lie elsewhere in most of a few frames spread over the clip? Then its whole path is worth finding."""
+    """Does the scene lie elsewhere in most of a few frames spread over the clip?"""
     spread = np.linspace(0, len(frames) - 1, LOOKS).round().astype(int)
     first, *others = (_spectrum(to_float(frames[index])) for index in np.unique(spread))
     shifts = np.array([_shift_between(first, other) for other in others])

@@ -7,7 +7,7 @@ normalised frames as for any others.
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.discovery.background import SMALLEST_NOISE, ByteImages, FloatImages
+from withinpx.discovery.background import SMALLEST_NOISE, BackgroundModel, ByteImages, FloatImages
 
 GRID = 64  # rows and columns of the pixels that gains are measured at
 DARK, BRIGHT = 24, 232  # levels: outside, a pixel is too dark or saturated to show the gain
@@ -25,6 +25,11 @@ def measured_gains(frames: ByteImages) -> NDArray[np.float64]:
 def gains_against(frames: ByteImages, background: FloatImages) -> NDArray[np.float64]:
     """The brightness of each frame relative to a background image (1, height, width, colours)."""
     return _gains(_grid(frames).astype(np.float64), 255 * _grid(background)[0].astype(np.float64))
+
+
+def in_light_of(background: BackgroundModel, frames: ByteImages) -> ByteImages:
+    """The frames in the light of the background, if the light varies."""
+    return normalised(frames, gains_against(frames, background.images)) if background.light_varies else frames
 
 
 def varies(gains: NDArray[np.float64]) -> bool:

@@ -44,7 +44,7 @@ def thinned(frames: ByteImages) -> ByteImages:
     """At most MOST_FRAMES of the frames, evenly spread."""
     if len(frames) <= MOST_FRAMES:
         return frames
-    return frames[np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)]
+    return np.asarray(frames[np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)])
 
 
 def quantile(
@@ -67,7 +67,9 @@ def quantile(
         trial = value | np.uint8(bit)
         count = np.zeros_like(value)
         for index, row in enumerate(rows):
-            larger = cv2.compare(row, trial, cv2.CMP_GE) & 1 if weights is None else (row >= trial) & weights[index]
+            larger = np.asarray(cv2.compare(row, trial, cv2.CMP_GE), np.uint8) & (
+                1 if weights is None else weights[index]
+            )
             count += larger
         value = np.where(count >= needed, trial, value)
     return value.reshape(shape)
@@ -75,7 +77,11 @@ def quantile(
 
 def differences(frames: ByteImages, image: Bytes) -> list[Bytes]:
     """How far each pixel of each frame is from the image, in the colour that differs most, in levels."""
-    return [largest_colour(cv2.absdiff(frame, image).reshape(image.shape)) for frame in frames]
+    return [largest_colour(absolute_difference(frame, image)) for frame in frames]
+
+
+def absolute_difference(one: Bytes, other: Bytes) -> Bytes:
+    return np.asarray(cv2.absdiff(one, other), np.uint8).reshape(one.shape)
 
 
 def largest_colour(image: Bytes) -> Bytes:
@@ -90,7 +96,8 @@ def usual_difference(frames: ByteImages, image: Bytes) -> NDArray[np.float32]:
     """By how much each pixel differs in half of the frames: its noise, also where objects are half of the time."""
     apart = differences(frames, image)
     half, quarter = (to_float(quantile(apart, share)) for share in (0.5, 0.25))
-    return np.minimum(half, QUARTILE_TO_MEDIAN * (quarter + LEVEL / 2))  # half a level was lost to rounding
+    # half a level of the quarter was lost to rounding
+    return np.asarray(np.minimum(half, QUARTILE_TO_MEDIAN * (quarter + LEVEL / 2)), np.float32)
 
 
 def common_noise(typical: NDArray[np.float32]) -> float:
@@ -115,7 +122,8 @@ def without_resting(frames: ByteImages, median: Bytes, threshold: NDArray[np.flo
     unsure = cv2.morphologyEx((beyond > UNSURE_SHARE).view(np.uint8), cv2.MORPH_OPEN, CROSS) > 0
     if not unsure.any() or unsure.mean() > MOST_UNSURE:
         return median
-    usual, around = median[unsure], filled_in(median, cv2.dilate(unsure.view(np.uint8), CROSS, iterations=3))[unsure]
+    hole = np.asarray(cv2.dilate(unsure.view(np.uint8), CROSS, iterations=3), np.uint8)
+    usual, around = median[unsure], filled_in(median, hole)[unsure]
     pixels = frames[:, unsure]
     other = _mean_of_nearest(pixels, around)
     end = -(-len(frames) // 20)
@@ -124,7 +132,7 @@ def without_resting(frames: ByteImages, median: Bytes, threshold: NDArray[np.flo
     nearness = np.array([0.0, CLEARLY, 1.0])[ends.astype(int)]
     off = _apart(usual, around)
     wrong = _placed((off > limit[unsure]) & (_apart(other, around) < nearness * off), unsure)
-    wrong = cv2.morphologyEx(wrong, cv2.MORPH_OPEN, CROSS)
+    wrong = np.asarray(cv2.morphologyEx(wrong, cv2.MORPH_OPEN, CROSS), np.uint8)
     never_uncovered = (cv2.morphologyEx(wrong, cv2.MORPH_CLOSE, CROSS, iterations=3) > 0) & unsure
     uncovered = (cv2.dilate(wrong, CROSS, iterations=2) > 0) & (_placed(ends > 0, unsure) > 0)
     image = median.copy()
@@ -175,14 +183,19 @@ def sway(frames: ByteImages, image: Bytes, threshold: NDArray[np.float32]) -> ND
     A pixel sways if most of its changes are colours that the background has within SWAY_PX.
     """
     around = np.ones((2 * SWAY_PX + 1, 2 * SWAY_PX + 1))
-    low, high = (change(image, around).reshape(image.shape) for change in (cv2.erode, cv2.dilate))
+    low, high = (np.asarray(edge(image, around), np.uint8).reshape(image.shape) for edge in (cv2.erode, cv2.dilate))
     limit = np.asarray(threshold / LEVEL, np.uint8)
     changed, unexplained = np.zeros(limit.shape, np.int32), np.zeros(limit.shape, np.int32)
     for frame in frames:
-        changed += largest_colour(cv2.absdiff(frame, image).reshape(image.shape)) > limit
-        outside = cv2.max(cv2.subtract(frame, high), cv2.subtract(low, frame)).reshape(image.shape)
-        unexplained += largest_colour(outside) > limit
+        changed += largest_colour(absolute_difference(frame, image)) > limit
+        unexplained += _outside(frame, low, high) > limit
     often = cv2.blur(changed.astype(np.float32), (7, 7))
     sways = (often > 0.02 * len(frames)) & (cv2.blur(unexplained.astype(np.float32), (7, 7)) < SWAYS * often)
-    room = largest_colour(cv2.max(cv2.subtract(high, image), cv2.subtract(image, low)).reshape(image.shape))
+    room = np.maximum(_outside(low, image, image), _outside(high, image, image))
     return np.where(cv2.dilate(sways.view(np.uint8), around) > 0, to_float(room), np.float32(0))
+
+
+def _outside(image: Bytes, low: Bytes, high: Bytes) -> Bytes:
+    """How far each pixel is outside a range, in the colour that is furthest, in levels."""
+    beyond = cv2.max(cv2.subtract(image, high), cv2.subtract(low, image))
+    return largest_colour(np.asarray(beyond, np.uint8).reshape(image.shape))

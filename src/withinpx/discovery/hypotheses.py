@@ -1,8 +1,7 @@
 """Hypotheses about what moves in a clip: how many objects, and which detections are which object."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
@@ -24,6 +23,14 @@ SHADED = 0.6  # of its pixels: a shadow looks like darker background
 IN_STEP = 0.3  # of its own motion: a shadow's position follows from its object's to within this
 MOST_HYPOTHESES = 12  # that are kept
 
+LOOKS_LIKE = 2.0  # of appearance_distance: with a given number of objects, what is nearer is joined and not dropped
+
+NAMES = {
+    "part": "a part{of}, seen in {frames} frames, is an object of its own",
+    "shadow": "what looks like the shadow{of} is an object of its own",
+    "seldom": "something seen in only {frames} frames is an object too",
+    "overlap": "what looks like an overlap of others, seen in {frames} frames, is an object of its own",
+}
 Role = Literal["object", "part", "shadow", "overlap", "stationary", "seldom"]
 
 
@@ -43,53 +50,108 @@ class Hypothesis:
 class Candidate:
     """Something that was followed, and what it is taken for."""
 
-    path: MovingObject
+    path: MovingObject  # with its parts
     role: Role
     of: int | None = None  # the candidate that it is a part or the shadow of
+    alone: MovingObject | None = None  # without its parts, if it has any
 
 
-def ordered_hypotheses(detections: list[list[Blob]], background: BackgroundModel) -> tuple[list[Hypothesis], list[MovingObject]]:
-    """Readings of a clip in which objects are followed from frame to frame; and what changes without moving."""
+def ordered_hypotheses(
+    detections: list[list[Blob]], background: BackgroundModel, count: int | None = None
+) -> tuple[list[Hypothesis], list[MovingObject]]:
+    """Readings of a clip in which objects are followed from frame to frame; and what changes without moving.
+
+    With ``count`` every reading has so many objects, or as many as there are candidates for.
+    """
     frames = len(detections)
     followed = (one for one in find_tracklets(detections) if len(one.blobs) >= min(FOLLOWED, frames))
     tracklets = [one for one in followed if one.strength > STRONG]
     size = background.threshold.shape[1], background.threshold.shape[0]
     links = objects_from(tracklets, size, max(FOLLOWED, OFTEN * frames))
     candidates = judged(list(links.objects), frames)
+    stationary = [one.path for one in candidates if one.role == "stationary"]
     total = max(1, sum(len(one.blobs) for one in tracklets))
 
-    def hypothesis(chosen: Iterable[Candidate], cost: float, why: str) -> Hypothesis:
-        some = list(chosen)
-        objects = [one.path for one in some]
-        explained = sum(len(one.path.blobs) for one in candidates if _is_explained(one, some, candidates)) / total
-        score = explained - OFTEN * frames * (len(objects) + links.cost + cost) / total
-        ranked = tuple(sorted(objects, key=lambda obj: -obj.weight))
-        return Hypothesis(background, ranked, False, explained, score, why)
+    def hypothesis(reading: Reading) -> Hypothesis:
+        explained = sum(len(one.path.blobs) for one in candidates if _is_explained(one, reading, candidates)) / total
+        score = explained - OFTEN * frames * (len(reading.chosen) + links.cost + reading.cost) / total
+        objects = tuple(sorted((one.path for one in reading.chosen), key=lambda obj: -obj.weight))
+        return Hypothesis(background, objects, False, explained, score, reading.why)
 
     best = [one for one in candidates if one.role == "object"]
-    readings = [hypothesis(best, 0.0, f"{len(best)} followed from frame to frame")] if best else []
-    for one in candidates:
-        if one.role in ("part", "shadow", "seldom"):
-            kind = f"{one.role} counted as an object"
-            readings.append(hypothesis([*best, one], 0.0, kind))
-    for one in best if len(best) > 1 else []:
-        readings.append(hypothesis([other for other in best if other is not one], 0.0, "one object left out"))
+    others = [one for one in candidates if one.role in ("part", "shadow", "seldom", "overlap")]
+    first = Reading(tuple(best), f"{len(best)} followed from frame to frame")
+    readings = [first, *alternatives(first, others, candidates)]
+    if count is not None:
+        readings = with_count(readings, candidates, count)
+    return [hypothesis(reading) for reading in readings if reading.chosen], stationary
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which candidates are the objects, and why."""
+
+    chosen: tuple[Candidate, ...]
+    why: str
+    cost: float = 0.0  # of links that the candidates do not have, in units of a new object
+
+
+def alternatives(first: Reading, others: list[Candidate], candidates: list[Candidate]) -> list[Reading]:
+    """Readings that differ in one respect: one object more, one less, or two that are one."""
+    best = first.chosen
+    number = {id(one): index for index, one in enumerate(sorted(best, key=lambda one: -one.path.weight))}
+    readings = []
+    for one in others:
+        whole = None if one.of is None else candidates[one.of]
+        kept = tuple(_without_parts(other) if other is whole and one.role == "part" else other for other in best)
+        of = f" of object {number[id(whole)]}" if id(whole) in number else ""
+        readings.append(Reading((*kept, one), NAMES[one.role].format(of=of, frames=len(one.path.blobs))))
+    for one in best if len(best) > 1 else ():
+        left = tuple(other for other in best if other is not one)
+        readings.append(Reading(left, f"object {number[id(one)]} left out"))
     for one, other in combinations(best, 2):
         if not set(one.path.frames) & set(other.path.frames):
-            merged = merged_object(one.path, other.path)
-            cost = float(appearance_distance(one.path.appearance, other.path.appearance))
-            rest = [some for some in best if some not in (one, other)]
-            whole = Candidate(merged, "object")
-            readings.append(hypothesis([*rest, whole], cost, "two that are never seen together taken as one"))
-    stationary = [one.path for one in candidates if one.role == "stationary"]
-    return readings, stationary
+            apart = float(appearance_distance(one.path.appearance, other.path.appearance))
+            merged = Candidate(merged_object(one.path, other.path), "object")
+            rest = tuple(some for some in best if some not in (one, other))
+            why = f"objects {number[id(one)]} and {number[id(other)]}, never seen together, are one"
+            readings.append(Reading((*rest, merged), why, apart))
+    return readings
 
 
-def _is_explained(one: Candidate, chosen: list[Candidate], candidates: list[Candidate]) -> bool:
-    if one.of is not None and candidates[one.of] in chosen:
+def with_count(readings: list[Reading], candidates: list[Candidate], count: int) -> list[Reading]:
+    """Readings with so many objects: those that have them, and the first one filled up or reduced."""
+    first = readings[0]
+    chosen, cost = list(first.chosen), 0.0
+    spare = sorted((one for one in candidates if one not in chosen), key=lambda one: -len(one.path.blobs))
+    chosen += spare[: max(0, count - len(chosen))]
+    while len(chosen) > count:
+        least = min(chosen, key=lambda one: len(one.path.blobs))
+        apart = {
+            other: float(appearance_distance(least.path.appearance, other.path.appearance))
+            for other in chosen
+            if other is not least and not set(other.path.frames) & set(least.path.frames)
+        }
+        chosen.remove(least)
+        if apart and min(apart.values()) < LOOKS_LIKE:  # rather a second sight of another object than none
+            nearest = min(apart, key=apart.__getitem__)
+            chosen[chosen.index(nearest)] = Candidate(merged_object(nearest.path, least.path), "object")
+            cost += apart[nearest]
+    exact = Reading(tuple(chosen), f"{len(chosen)} objects, as many as asked for", cost)
+    return [exact, *(reading for reading in readings if len(reading.chosen) == count)]
+
+
+def _without_parts(one: Candidate) -> Candidate:
+    return one if one.alone is None else replace(one, path=one.alone)
+
+
+def _is_explained(one: Candidate, reading: Reading, candidates: list[Candidate]) -> bool:
+    if one.role == "overlap" or (one.of is not None and candidates[one.of] in reading.chosen):
         return True
-    frames = {(blob.frame, blob.centre) for blob in one.path.blobs}
-    return any(frames <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in chosen)
+    detections = {(blob.frame, blob.centre) for blob in (one.alone or one.path).blobs}
+    return any(detections <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in reading.chosen) or (
+        one in reading.chosen
+    )
 
 
 def merged_object(one: MovingObject, other: MovingObject) -> MovingObject:
@@ -108,7 +170,8 @@ def judged(paths: list[MovingObject], frames: int) -> list[Candidate]:
         role, of = _role(path, candidates, frames)
         candidates.append(Candidate(path, role, of))
         if role == "part" and of is not None:
-            candidates[of] = replace(candidates[of], path=with_part(candidates[of].path, path))
+            whole = candidates[of]
+            candidates[of] = replace(whole, path=with_part(whole.path, path), alone=whole.alone or whole.path)
     for index, one in enumerate(candidates):  # once more, now that the larger ones have all their parts
         if one.role == "object":
             role, of = _role(one.path, candidates[:index], frames)
@@ -137,8 +200,8 @@ def is_overlap(path: MovingObject, objects: list[MovingObject]) -> bool:
 def seen_moving(path: MovingObject) -> bool:
     """Does it move while it is followed? What flickers here and there does not."""
     breaks = np.flatnonzero(np.diff(path.frames) > AT_ONCE) + 1
-    runs = [MovingObject(tuple(path.blobs[index] for index in run)) for run in np.split(np.arange(len(path.blobs)), breaks)]
-    return any(moves(run) for run in runs)
+    ends = [0, *breaks.tolist(), len(path.blobs)]
+    return any(moves(MovingObject(path.blobs[start:end])) for start, end in pairwise(ends))
 
 
 def with_part(one: MovingObject, part: MovingObject) -> MovingObject:

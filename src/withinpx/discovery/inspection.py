@@ -12,11 +12,17 @@ from withinpx.data.selection import Selection
 from withinpx.discovery import report
 from withinpx.discovery.background import LEVEL, NOISE_FACTOR, BackgroundModel, ByteImages
 from withinpx.discovery.camera import camera_path, is_shown_to_move, nearby_background
-from withinpx.discovery.exposure import measured_gains, normalised, varies
+from withinpx.discovery.exposure import in_light_of, measured_gains, normalised, varies
 from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.discovery.hypotheses import MOST_HYPOTHESES, OFTEN, Hypothesis, judged, ordered_hypotheses
 from withinpx.discovery.objects import MovingObject, appearance_distance, find_blobs
-from withinpx.discovery.unordered import blobs_without_shadow, chance, find_unordered_objects, order, unordered_background
+from withinpx.discovery.unordered import (
+    blobs_without_shadow,
+    chance,
+    find_unordered_objects,
+    order,
+    unordered_background,
+)
 from withinpx.errors import InputError
 from withinpx.palette import RGB, mark_colours
 
@@ -113,12 +119,15 @@ class Inspection:
         else:
             still = np.asarray(Selection(scale=by).apply(cast(Any, self.background.images[0])), np.float32)
             background = (unordered_background if self.unordered else fixed_background)(clip.frames, still[None])
+            background = replace(background, light_varies=self.background.light_varies)
         objects, stationary = (tuple(obj.scaled(by) for obj in group) for group in (self.objects, self.stationary))
         return replace(self, clip=clip, background=background, objects=objects, stationary=stationary, camera=camera)
 
 
-def inspect(clip: Clip, background: str = "auto") -> Inspection:
+def inspect(clip: Clip, background: str = "auto", objects: int | None = None) -> Inspection:
     """Find the background and the moving objects of a clip; ``background`` is "nearby" for a moving camera.
+
+    ``objects`` is how many there are, if that is known.
 
     >>> frames = np.full((20, 48, 64, 3), 90, np.uint8)
     >>> for index, frame in enumerate(frames):
@@ -134,17 +143,22 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
         raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
     gains = measured_gains(frames)
     if background != "nearby" and varies(gains):
-        clip = replace(clip, frames=normalised(frames, gains))
-    model, camera = choose_background(clip.frames, background)
+        model, camera = choose_background(normalised(frames, gains), background)
+        model = replace(model, light_varies=model.is_still)
+        clip = replace(clip, frames=in_light_of(model, frames))
+    else:
+        model, camera = choose_background(frames, background)
     check_background(clip, model)
     detections = [find_blobs(image, model, frame) for frame, image in enumerate(clip.frames)]
-    hypotheses, stationary = ordered_hypotheses(detections, model)
+    hypotheses, stationary = ordered_hypotheses(detections, model, objects)
     if model.is_still:
         certainty = order(detections)
         in_order = certainty > chance(len(clip))
-        alternative = unordered_hypothesis(clip.frames) if certainty < SURELY_IN_ORDER else None
+        alternative = unordered_hypothesis(clip.frames, objects) if certainty < SURELY_IN_ORDER else None
         hypotheses = [replace(one, score=one.score - (not in_order)) for one in hypotheses]
-        hypotheses += [replace(alternative, score=alternative.score - in_order)] if alternative else []
+        if alternative is not None:
+            same_light = replace(alternative.background, light_varies=model.light_varies)
+            hypotheses.append(replace(alternative, background=same_light, score=alternative.score - in_order))
     if not hypotheses:
         if stationary:
             x, y = stationary[0].blobs[0].centre
@@ -158,18 +172,20 @@ def inspect(clip: Clip, background: str = "auto") -> Inspection:
     return Inspection(clip, best.background, best.objects, tuple(stationary), camera, best.unordered, ranked)
 
 
-def unordered_hypothesis(frames: ByteImages) -> Hypothesis | None:
-    """The reading of frames as unordered images."""
+def unordered_hypothesis(frames: ByteImages, count: int | None = None) -> Hypothesis | None:
+    """The reading of frames as unordered images, with ``count`` objects if given."""
     model = unordered_background(frames)
     images = [blobs_without_shadow(image, model, frame) for frame, image in enumerate(frames)]
-    roles = judged(find_unordered_objects(images), len(frames))
-    objects = tuple(one.path for one in roles if one.role == "object")
+    roles = judged(find_unordered_objects(images, count), len(frames))
+    objects = tuple(one.path for one in roles if one.role == "object" or count is not None)
     total = sum(map(len, images))
     if not objects:
         return None
     explained = sum(len(obj.blobs) for obj in objects) / total
     score = explained - OFTEN * len(frames) * len(objects) / total
-    return Hypothesis(model, objects, True, explained, score, f"{len(objects)} matched by appearance in unordered images")
+    return Hypothesis(
+        model, objects, True, explained, score, f"{len(objects)} matched by appearance in unordered images"
+    )
 
 
 def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundModel, NDArray[np.float64]]:

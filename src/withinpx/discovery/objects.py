@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from withinpx.discovery.background import LEVEL, NEIGHBOURS, BackgroundModel, ByteImages, to_float, to_uint8
-from withinpx.discovery.fixed_camera import largest_colour
+from withinpx.discovery.fixed_camera import absolute_difference, largest_colour
 
 SMALLEST_AREA = 6  # px: less is noise
 FAINT = 0.5  # of the threshold: regions that are connected by pixels beyond this are one detection
@@ -51,7 +51,7 @@ class Blob:
         (x, y), (left, top, right, bottom) = self.centre, self.box
         box = (int(left * by), int(top * by), math.ceil(right * by), math.ceil(bottom * by))
         area, size = max(1, round(self.area * by**2)), max(1, round(self.size * by))
-        return Blob(self.frame, (x * by, y * by), box, area, self.colour, size, self.shaded, self.tinted, self.strength)
+        return replace(self, centre=(x * by, y * by), box=box, area=area, size=size)
 
     def joined(self, other: "Blob") -> "Blob":
         """Both as one detection."""
@@ -62,8 +62,9 @@ class Blob:
         colour = (1 - share) * self.colour + share * other.colour
         larger = max(self, other, key=lambda blob: blob.area)
         size = max(box[2] - box[0], box[3] - box[1], larger.size)
-        shaded, tinted = ((1 - share) * a + share * b for a, b in ((self.shaded, other.shaded), (self.tinted, other.tinted)))
-        return Blob(self.frame, (float(x), float(y)), box, self.area + other.area, colour, size, shaded, tinted, larger.strength)
+        return replace(
+            larger, centre=(float(x), float(y)), box=box, area=self.area + other.area, colour=colour, size=size
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,51 +132,52 @@ def appearance_distance(one: NDArray[np.float64], other: NDArray[np.float64]) ->
 
 def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
     """The connected regions of a frame (height, width, colours) that differ from the background."""
-    still = to_uint8(background.of(slice(frame, frame + 1))[0])
-    contrast = largest_colour(cv2.absdiff(image, still).reshape(image.shape))
-    limit = background.limit
-    sure, faint = (_dense(contrast > share * limit) for share in (1.0, FAINT))
+    view = View.of(image, background, frame)
+    sure, faint = (_dense(view.contrast > share * view.limit) for share in (1.0, FAINT))
     solid = _solid(sure)
     blobs = []
     for box, connected in connected_regions(solid | faint):
         region = connected & solid[box]
-        if np.count_nonzero(region & sure[box]) < SMALLEST_AREA:
-            continue
-        blobs += [
-            measured_blob(image[box], still[box], contrast[box], limit[box], part, box, frame)
-            for part in _separated(region, contrast[box])
-        ]
+        if np.count_nonzero(region & sure[box]) >= SMALLEST_AREA:
+            blobs += [measured_blob(view, part, box) for part in _separated(region, view.contrast[box])]
     return blobs
 
 
-def measured_blob(
-    image: ByteImages,
-    still: ByteImages,
-    contrast: NDArray[np.uint8],
-    limit: NDArray[np.float32],
-    mask: Mask,
-    box: Box,
-    frame: int,
-) -> Blob:
-    """The blob of a mask; all images are the frame's at the box."""
+@dataclass(frozen=True, eq=False)
+class View:
+    """A frame beside its background."""
+
+    frame: int
+    image: ByteImages  # (height, width, colours)
+    background: ByteImages
+    contrast: NDArray[np.uint8]  # (height, width), in levels
+    limit: NDArray[np.float32]  # what noise may reach
+
+    @classmethod
+    def of(cls, image: ByteImages, background: BackgroundModel, frame: int) -> "View":
+        still = to_uint8(background.of(slice(frame, frame + 1))[0])
+        return cls(frame, image, still, largest_colour(absolute_difference(image, still)), background.limit)
+
+
+def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
+    """The blob of a mask of the box."""
     rows, columns = np.nonzero(mask)
     top, left = box[0].start, box[1].start
-    values = contrast[mask]
+    values = view.contrast[box][mask]
     strong = values >= 0.5 * np.quantile(values, 0.9)
-    shown, empty = (to_float(some[mask]) for some in (image, still))
+    shown, empty = (to_float(some[box][mask]) for some in (view.image, view.background))
     dark, tint = darker_background(shown, empty), np.ptp(shown, axis=-1) > 2 * SAME_HUE
     lit = ~dark if LITTLE < dark.mean() < 1 - LITTLE else np.ones_like(dark)
-    shown = shown[strong]
     return Blob(
-        frame,
+        view.frame,
         (left + float(columns[lit].mean()) + 0.5, top + float(rows[lit].mean()) + 0.5),
         (left + int(columns.min()), top + int(rows.min()), left + int(columns.max()) + 1, top + int(rows.max()) + 1),
         len(rows),
-        shown.mean(axis=0).astype(np.float64),
+        shown[strong].mean(axis=0).astype(np.float64),
         _body_size(mask),
         float(dark[strong].mean()),
         float(tint[strong].mean()),
-        float((values / limit[mask]).mean() * np.sqrt(len(rows))),
+        float((values / view.limit[box][mask]).mean() * np.sqrt(len(rows))),
     )
 
 

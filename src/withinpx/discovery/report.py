@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
 from withinpx.discovery.background import LEVEL, SMALLEST_NOISE
+from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.objects import MovingObject
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def report_text(inspection: Inspection) -> str:
         *_aligned(rows),
         "",
         *([*notes, ""] if notes else []),
+        *([*_aligned(_hypothesis_rows(inspection.hypotheses)), ""] if inspection.hypotheses else []),
         *_aligned([(check.name, "looks met" if check.met else "DOUBTFUL", check.message) for check in checks]),
     ]
     return "\n".join(lines)
@@ -104,6 +106,26 @@ def report_json(inspection: Inspection) -> dict[str, Any]:
         "alike": [list(pair) for pair in inspection.alike],
         "stationary": [_object_json(clip, obj, index) for index, obj in enumerate(inspection.stationary)],
         "assumptions": [asdict(check) for check in assumptions(inspection)],
+        "hypotheses": [_hypothesis_json(hypothesis) for hypothesis in inspection.hypotheses],
+    }
+
+
+def _hypothesis_rows(hypotheses: Sequence[Hypothesis]) -> list[tuple[str, ...]]:
+    """Ranked, as they would be tried."""
+    rows = [
+        (str(number), str(len(one.objects)), f"{one.score:.3f}", f"{one.explained:.0%}", one.why)
+        for number, one in enumerate(hypotheses)
+    ]
+    return [("hypothesis", "objects", "score", "explained", "why"), *rows]
+
+
+def _hypothesis_json(hypothesis: Hypothesis) -> dict[str, Any]:
+    return {
+        "objects": len(hypothesis.objects),
+        "unordered": hypothesis.unordered,
+        "score": round(float(hypothesis.score), 4),
+        "explained": round(float(hypothesis.explained), 4),
+        "why": hypothesis.why,
     }
 
 

@@ -102,14 +102,13 @@ def _paths(tracklets: list[MovingObject], cost: NDArray[np.float64]) -> list[lis
     return paths
 
 
-def _join_cost(
-    tracklets: list[MovingObject], size: tuple[int, int], certain: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _join_cost(tracklets: list[MovingObject], size: tuple[int, int], certain: NDArray[np.bool_]) -> NDArray[np.float64]:
     """What it costs to continue one tracklet (row) with another (column): FORBIDDEN if it cannot.
 
     The appearances of the whole tracklets must be alike, or those of the ends that meet if one continues the other at
     once. The object must have been able to move there at its own speed, or to leave and enter over the border; but one
-    that is certainly an object may be seen again anywhere. The further away in space and time, the higher the cost, so that look-alikes are not swapped.
+    that is certainly an object may be seen again anywhere. The further away in space and time, the higher the cost, so
+    that look-alikes are not swapped.
     """
     if not tracklets:
         return np.empty((0, 0))

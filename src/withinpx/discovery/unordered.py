@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from withinpx.discovery.background import (
     BLOCK,
     BackgroundModel,
+    ByteImages,
     FloatImages,
     Images,
     by_rows,
@@ -17,9 +18,16 @@ from withinpx.discovery.background import (
     share_beyond,
     temporal_median,
     to_float,
-    to_uint8,
 )
-from withinpx.discovery.objects import Blob, Mask, MovingObject, appearance_distance, connected_regions, measured_blob
+from withinpx.discovery.objects import (
+    Blob,
+    Mask,
+    MovingObject,
+    View,
+    appearance_distance,
+    connected_regions,
+    measured_blob,
+)
 from withinpx.shadow import shadow
 
 FULLEST = 0.9  # quantile: images with so many detections show every object
@@ -34,7 +42,8 @@ ROUNDS = 5
 def order(detections: list[list[Blob]], seed: int = 0) -> float:
     """How surely frames are in order: 0.5 if the next frame is no nearer than a random one, 1 if it always is.
 
-    The share of detections, by area, that lie nearer to one of the same appearance in the next frame than in a random frame.
+    The share of detections, by area, that lie nearer to one of the same appearance in the next frame than in a random
+    one.
     """
     seen = [frame for frame, blobs in enumerate(detections) if blobs]
     random = np.random.default_rng(seed)
@@ -91,20 +100,22 @@ def most_alike(pixels: Images) -> NDArray[np.float32]:
     return np.asarray((colours * alike[..., None]).sum(axis=0) / alike.sum(axis=0)[:, None], np.float32)
 
 
-def find_unordered_objects(images: list[list[Blob]]) -> list[MovingObject]:
+def find_unordered_objects(images: list[list[Blob]], count: int | None = None) -> list[MovingObject]:
     """The objects that most images show, the most prominent first, from the detections of each image.
 
-    What is seen at two positions in one image is two objects, so the fullest images show how many there are; what does
-    not come back in most of the others is none.
+    What is seen at two positions in one image is two objects, so the fullest images show how many there are unless
+    ``count`` says so; what does not come back in most of the others is none.
     """
     counts = [len(blobs) for blobs in images]
-    most = int(np.quantile(counts, FULLEST))
-    starts = [blobs for blobs in images if blobs and len(blobs) == most]
+    most = int(np.quantile(counts, FULLEST)) if count is None else min(count, max(counts))
+    full = [blobs for blobs in images if blobs and (len(blobs) == most if count is None else len(blobs) >= most)]
+    starts = [sorted(blobs, key=lambda blob: -blob.area)[:most] for blobs in full]
     if not starts:
         return []
     tried = [_matched(images, start) for start in starts[:: -(-len(starts) // STARTS)]]
     _, objects = min(tried, key=lambda result: result[0])
-    found = [MovingObject(tuple(blobs)) for blobs in objects if len(blobs) >= MOST_IMAGES * len(images)]
+    least = MOST_IMAGES * len(images) if count is None else 1
+    found = [MovingObject(tuple(blobs)) for blobs in objects if len(blobs) >= least]
     return sorted(found, key=lambda obj: -obj.weight)
 
 
@@ -126,14 +137,14 @@ def _matched(images: list[list[Blob]], start: list[Blob]) -> tuple[float, list[l
     return total, objects
 
 
-def blobs_without_shadow(image: Images, background: BackgroundModel, frame: int) -> list[Blob]:
+def blobs_without_shadow(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
     """The objects of an image, each without its shadow."""
     still = background.images[0]
-    levels, contrast = to_uint8(still), to_uint8(difference(image, still))
-    lit = np.zeros(contrast.shape, np.bool_)
+    lit = np.zeros(still.shape[:2], np.bool_)
     for box, region in connected_regions(background.changed(image[None])[0]):
         lit[box] |= region & ~_in_shadow(to_float(image[box]), still[box], region)
-    return [measured_blob(image[box], levels[box], contrast[box], background.limit[box], mask, box, frame) for box, mask in connected_regions(lit)]
+    view = View.of(image, background, frame)
+    return [measured_blob(view, mask, box) for box, mask in connected_regions(lit)]
 
 
 def _in_shadow(image: FloatImages, background: FloatImages, region: Mask) -> Mask:

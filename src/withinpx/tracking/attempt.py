@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, fit_shifts
-from withinpx.certificate.certificate import refusal_reasons
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
 from withinpx.discovery.inspection import Inspection
@@ -48,16 +47,6 @@ class Attempt:
 
     detector: Detector
     seen: Observations
-    seed: int = 0
-
-    @property
-    def merit(self) -> tuple[float, ...]:
-        """The better of two attempts has more objects certified, then more positions, then smaller residuals."""
-        certificate = self.detector.certificate
-        certified = sum(obj.certified for obj in certificate.objects)
-        positions = (refusal_reasons(self.seen, certificate) == "").mean()
-        residual = np.nanmedian(self.seen.residual) if self.seen.present.any() else np.inf
-        return float(certified), float(positions), -float(residual)
 
 
 def attempt(setup: Setup, seed: int, settings: FitSettings) -> Attempt:
@@ -68,7 +57,7 @@ def attempt(setup: Setup, seed: int, settings: FitSettings) -> Attempt:
         kept_out = frames[frames % KEEP_OUT == KEEP_OUT // 2] if count >= 2 * KEEP_OUT else frames
         trained = np.setdiff1d(frames, kept_out) if count >= 2 * KEEP_OUT else frames
         model = train(setup, trained, seed, settings)
-        return replace(certified_attempt(setup, model, kept_out), seed=seed)
+        return certified_attempt(setup, model, kept_out)
 
 
 def train(setup: Setup, trained: NDArray[np.intp], seed: int, settings: FitSettings) -> Autoencoder:
@@ -150,6 +139,6 @@ def presence(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) -> N
     return present
 
 
-def attempt_folder(out: Path, seed: int) -> Path:
+def attempt_folder(out: Path, hypothesis: int, seed: int, *, layered: bool = False) -> Path:
     """Where an attempt keeps its log and its checkpoints."""
-    return out / ATTEMPTS / f"seed-{seed}"
+    return out / ATTEMPTS / f"hypothesis-{hypothesis}-seed-{seed}{'-layered' * layered}"

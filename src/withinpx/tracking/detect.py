@@ -13,6 +13,7 @@ from withinpx.data.recording import Recording, prefetch
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import ByteImages, FloatImages
 from withinpx.discovery.camera import camera_path, nearby_background
+from withinpx.discovery.exposure import in_light_of
 from withinpx.errors import InputError
 from withinpx.inference.run import Encoder
 from withinpx.tracking.detector import Detector
@@ -167,6 +168,7 @@ def _checked(detector: Detector, frames: Iterator[Frame], recording: Recording) 
 
 
 def _check_scene(detector: Detector, images: ByteImages, recording: Recording) -> None:
+    images = in_light_of(detector.background, images)
     share = float(np.median(detector.background.changed(images).mean(axis=(1, 2))))
     if share > ANOTHER_SCENE:
         raise InputError(

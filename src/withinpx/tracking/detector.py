@@ -21,6 +21,7 @@ from withinpx.certificate.certificate import Certificate, refusal_reasons
 from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
+from withinpx.discovery.exposure import in_light_of
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
 from withinpx.inference.observation import Observations
@@ -89,6 +90,7 @@ class Detector:
         self, images: ByteImages, backgrounds: FloatImages | None = None, encoder: Encoder | None = None
     ) -> Observations:
         """Run the network over frames (f, h, w, c) of its own size."""
+        images = in_light_of(self.background, images)
         rf, unused = self.certificate.encoder_rf, self.certificate.unused
         return run(self.model, images, self.background, backgrounds, encoder_rf=rf, unused=unused, encoder=encoder)
 
@@ -155,6 +157,7 @@ class Detector:
                 }
                 for shift in self.shifts
             ],
+            "light_varies": self.background.light_varies,
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
             "background_sha256": hashlib.sha256(background).hexdigest(),
@@ -178,7 +181,7 @@ class Detector:
             selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
             detector = cls(
                 model,
-                BackgroundModel(arrays["images"], arrays["threshold"]),
+                BackgroundModel(arrays["images"], arrays["threshold"], bool(about["light_varies"])),
                 Selection(**selection),
                 (int(about["recording"][0]), int(about["recording"][1])),
                 tuple(_read_shift(shift) for shift in about["shifts"]),

@@ -19,11 +19,27 @@ def only(kind: type[Kind], options: Any) -> Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions(Selection):
-    """Which part of the recording to use, and how its background is known."""
+    """Which part of the recording to use, how its background is known, and how many objects there are.
+
+    >>> InspectOptions(objects=2).count
+    2
+    """
 
     background: BackgroundName = "auto"
     """`layered`: objects look the same everywhere. `perspective`: their appearance depends on where they are. `nearby`:
     the camera moves, and the background is estimated from frames nearby in time."""
+    objects: int | Literal["auto"] = "auto"
+    """How many objects there are; `auto` finds the number."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objects != "auto" and (not isinstance(self.objects, int) or self.objects < 1):
+            raise InputError(f"The number of objects is {self.objects}: give one at least, or auto.")
+
+    @property
+    def count(self) -> int | None:
+        """The number of objects, None if it is to be found."""
+        return None if self.objects == "auto" else self.objects
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +50,6 @@ class TrackOptions(InspectOptions):
     2
     """
 
-    objects: int | Literal["auto"] = "auto"
-    """How many objects to follow; `auto` finds the number."""
     encoder_rf: int | None = None
     """Receptive field of the encoder, px; chosen if not given."""
     decoder_rf: int | None = None
@@ -49,14 +63,9 @@ class TrackOptions(InspectOptions):
     seed: int = 0
     """The first seed to try."""
     budget: float = 600.0
-    """Seconds within which another seed is tried if one is refused."""
+    """Seconds within which another hypothesis is tried if one is refused."""
     overlay: bool = True
     """Write overlay.mp4."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.objects != "auto" and (not isinstance(self.objects, int) or self.objects < 1):
-            raise InputError(f"The number of objects is {self.objects}: give one at least, or auto.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate
+from withinpx.certificate.certificate import ADVICE, Certificate, Check, ObjectCertificate
 from withinpx.errors import InputError
 from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import colour_of
 from withinpx.tracking.page_style import STYLE
+from withinpx.tracking.record import HypothesisRecord
 from withinpx.tracking.strip_chart import STATES, Course, strip_chart
 from withinpx.tracking.tracks import Tracks, bound_text
 
@@ -70,6 +71,11 @@ certificate.</li>
 </div>
 """
 
+HYPOTHESES = """
+<p>A hypothesis is one way to read the recording: how many objects move, and which detections belong to which. The first
+was fitted first; another was fitted only where it answers a refusal.</p>
+"""
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -107,10 +113,12 @@ def write_page(
     summary: Path | None = None,
     *,
     colours: Sequence[str] | None = None,
+    hypotheses: Sequence[HypothesisRecord] = (),
 ) -> Path:
     """Write certificate.html, which loads nothing from elsewhere.
 
-    The tracks' objects, the thumbnails (height, width, colours) and the colours are in the certificate's order.
+    The tracks' objects, the thumbnails (height, width, colours) and the colours are in the certificate's order. The
+    hypotheses are those of the run.
     """
     if tracks.objects != len(certificate.objects):
         raise InputError(f"The tracks have {tracks.objects} objects, the certificate {len(certificate.objects)}.")
@@ -119,7 +127,7 @@ def write_page(
         _Row(obj, tracks, column, colours[column], _thumbnail(thumbnails[column : column + 1], colours[column]))
         for column, obj in enumerate(certificate.objects)
     ]
-    page = _page(certificate, tracks, rows, summary)
+    page = _page(certificate, tracks, rows, summary, hypotheses)
     write_atomically(writable_folder(path.parent) / path.name, page.encode())
     return path
 
@@ -131,7 +139,8 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
         if not obj.certified:
             check = next(check for check in obj.checks if not check.met)
             because = BECAUSE.get(check.name, check.name)
-            sentences.append(f"Object {obj.object} is refused because {because}: {check.message}.")
+            advice = f" What to do: {obj.advice}." if obj.advice else ""
+            sentences.append(f"Object {obj.object} is refused because {because}: {check.message}.{advice}")
     good = [column for column, obj in enumerate(certificate.objects) if obj.certified]
     proved = tracks.bounds[:, good][tracks.certified[:, good]]
     present, certified = int(tracks.present[:, good].sum()), len(proved)
@@ -150,7 +159,13 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
     ]
 
 
-def _page(certificate: Certificate, tracks: Tracks, rows: list[_Row], summary: Path | None) -> str:
+def _page(
+    certificate: Certificate,
+    tracks: Tracks,
+    rows: list[_Row],
+    summary: Path | None,
+    hypotheses: Sequence[HypothesisRecord],
+) -> str:
     name = escape(Path(certificate.source).name)  # a path would tell more than the recording's name
     kind, word = ("good", "Certified") if certificate.certified else ("bad", "Not certified")
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict_sentences(certificate, tracks))
@@ -167,6 +182,8 @@ def _page(certificate: Certificate, tracks: Tracks, rows: list[_Row], summary: P
         image = f'<img src="{_embedded(_read(summary))}" alt="{alt}">'
         sections.append(f'<h2>Trajectories</h2><div class="figure">{image}</div>')
     sections += ["<h2>Measurements</h2>", *(_card(row, certificate.scale) for row in rows)]
+    if hypotheses:
+        sections += ["<h2>Hypotheses</h2>", HYPOTHESES, _hypotheses_table(hypotheses)]
     sections += ["<h2>What is proved</h2>", MEANING, f"<footer>{_fine_print(certificate)}</footer>"]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -183,9 +200,40 @@ def _table(rows: list[_Row]) -> str:
         *("Object", "Verdict", "Size", "Bound around (x, y)", "Bound around z"),
         *("Calibrated shift", "Frames certified", "Residual, median"),
     )
+    return _wide_table(headings, "".join(_table_row(row) for row in rows))
+
+
+def _wide_table(headings: Sequence[str], body: str) -> str:
     head = "".join(f"<th>{heading}</th>" for heading in headings)
-    body = "".join(_table_row(row) for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _hypotheses_table(hypotheses: Sequence[HypothesisRecord]) -> str:
+    headings = ("Hypothesis", "Objects", "Score", "Change explained", "Fitted with")
+    rows = []
+    for number, hypothesis in enumerate(hypotheses):
+        objects = f"{hypothesis.objects}{'<small>unordered images</small>' * hypothesis.unordered}"
+        cells = [
+            f"<b>{number}</b><small>{escape(hypothesis.why)}</small>",
+            objects,
+            f"{hypothesis.score:.3f}",
+            _percent(hypothesis.explained),
+            _attempts(hypothesis),
+        ]
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return _wide_table(headings, "".join(rows))
+
+
+def _attempts(hypothesis: HypothesisRecord) -> str:
+    """Each training of a hypothesis, with its verdict."""
+    if not hypothesis.attempts:
+        return "not fitted"
+    lines = [
+        f"seed {attempt.seed}: {escape(attempt.verdict)}<small>fitted because {escape(attempt.because)}</small>"
+        for attempt in hypothesis.attempts
+    ]
+    chosen = '<span class="pill good">chosen</span> ' * hypothesis.chosen
+    return chosen + "".join(lines)
 
 
 def _table_row(row: _Row) -> str:
@@ -221,7 +269,7 @@ def _card(row: _Row, scale: float) -> str:
         f'<section class="card"><h3>{row.thumbnail}Object {obj.object} {row.pill}</h3>'
         f"<table><tbody>{checks}</tbody></table>"
         f"<small>Residual: distance from the rendered object to the one in the frame{how}.</small>"
-        f"{strip_chart(course)}{_key(row)}</section>"
+        f"{strip_chart(course)}{_key(row)}{_frame_advice(row)}</section>"
     )
 
 
@@ -251,6 +299,13 @@ def _key(row: _Row) -> str:
         if frames.any()
     ]
     return f'<div class="key">{"".join(items)}</div>'
+
+
+def _frame_advice(row: _Row) -> str:
+    """What to do about the frames without a bound, for each of their reasons."""
+    reasons = dict.fromkeys(row.tracks.reasons[~row.certified, row.column].tolist())
+    items = [f"<li>{escape(reason)}: {escape(ADVICE[reason])}.</li>" for reason in reasons if reason in ADVICE]
+    return f"<small>What to do about frames without a bound:</small><ul>{''.join(items)}</ul>" if items else ""
 
 
 def _fine_print(certificate: Certificate) -> str:

@@ -19,6 +19,7 @@ from withinpx.files import new_folder, write_atomically
 from withinpx.inference.rendering import templates, thumbnail
 from withinpx.tracking.detect import OVERLAY
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.record import Records, read_records
 from withinpx.tracking.tracks import TRACKS, Tracks, read_tracks, write_tracks
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Result:
     folder: Path | None = None  # where it is saved
     in_memory: Tracks | None = None  # tracks that are not saved
     background: tuple[NDArray[np.uint8], Selection] | None = None  # at full resolution, if the clip was scaled down
+    hypotheses: Records = ()  # ranked, with what became of those that were tried
 
     def __repr__(self) -> str:
         return f"Result({self.certificate.source}: {self.certificate.verdict})"
@@ -112,7 +114,13 @@ class Result:
         write_atomically(folder / TEXT, f"{self.certificate}\n".encode())
         save_figure(self.plot(), folder / SUMMARY)
         write_page(
-            folder / PAGE, self.certificate, self.tracks, self.thumbnails, folder / SUMMARY, colours=self.colours
+            folder / PAGE,
+            self.certificate,
+            self.tracks,
+            self.thumbnails,
+            folder / SUMMARY,
+            colours=self.colours,
+            hypotheses=self.hypotheses,
         )
 
     def _write_overlay(self, folder: Path) -> None:
@@ -127,4 +135,4 @@ class Result:
 
 def load_result(folder: str | PathLike[str]) -> Result:
     """A result that was saved."""
-    return Result(Detector.load(folder), folder=Path(folder))
+    return Result(Detector.load(folder), folder=Path(folder), hypotheses=read_records(Path(folder)))

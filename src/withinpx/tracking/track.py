@@ -12,14 +12,15 @@ from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
-from withinpx.errors import BrokenTrainingError, InputError
+from withinpx.errors import InputError
 from withinpx.files import check_is_new, write_atomically
-from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt, attempt_folder
+from withinpx.tracking.attempt import ATTEMPTS, Setup, attempt_folder
 from withinpx.tracking.detect import Chunk, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.fitting import Fitted, Fitting, make_setup
 from withinpx.tracking.options import InspectOptions, TrackOptions
-from withinpx.tracking.plan import make_plan, working_scale
-from withinpx.tracking.progress import Event, Report, TrainingEvents, reporting, silent
+from withinpx.tracking.progress import Event, Report, reporting, silent
+from withinpx.tracking.record import HYPOTHESES, Records, read_records
 from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import begin_run
@@ -27,7 +28,6 @@ from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG
 
-MOST_BROKEN = 3  # seeds whose training may break before the clip is given up
 DEFAULTS = TrackOptions()
 
 
@@ -72,7 +72,7 @@ def inspect(source: Source, options: InspectOptions | None = None, **changes: An
     3
     """
     options = _changed(options or InspectOptions(), changes)
-    return inspect_clip(open_recording(source).sample(options, MOST_FRAMES), options.background)
+    return inspect_clip(open_recording(source).sample(options, MOST_FRAMES), options.background, options.count)
 
 
 def _changed(options: Any, changes: dict[str, Any]) -> Any:
@@ -85,7 +85,14 @@ def _changed(options: Any, changes: dict[str, Any]) -> Any:
 def prepare(
     recording: Recording, options: TrackOptions, report: Report = silent, on_frame: OnFrame | None = None
 ) -> Setup:
-    """Decode a sample of the recording once, inspect it once, and plan the network for its working scale."""
+    """Decode a sample of the recording once, inspect it once, and plan the network for its best hypothesis."""
+    return make_setup(read_and_inspect(recording, options, report, on_frame), options, report)
+
+
+def read_and_inspect(
+    recording: Recording, options: TrackOptions, report: Report = silent, on_frame: OnFrame | None = None
+) -> Inspection:
+    """Decode a sample of the recording once, and inspect it once."""
 
     def on_decoded(frame: Frame) -> None:
         report(Event("reading", frame.number + 1))
@@ -95,18 +102,7 @@ def prepare(
     clip = recording.sample(options, MOST_FRAMES, on_frame=on_decoded)
     for gap in clip.lost:
         report(Event("reading", message=f"{recording.source}: {gap}"))
-    original = inspect_clip(clip, options.background)
-    scale = working_scale(original)
-    inspection = original.scaled(scale) if scale < 1 else original
-    plan = make_plan(inspection, options)
-    count = len(inspection.objects)
-    messages = [f"{count} moving object{'s' * (count != 1)}. {plan.why}"]
-    if scale < 1:
-        low, high = original.sizes
-        messages.append(f"objects of {low:.0f} to {high:.0f} px are processed at {scale:g} of their size")
-    for message in (*messages, *(f"warning: {warning}" for warning in plan.warnings)):
-        report(Event("inspecting", message=message))
-    return Setup(inspection, plan, original if scale < 1 else None)
+    return inspect_clip(clip, options.background, options.count)
 
 
 @dataclass(frozen=True)
@@ -136,50 +132,23 @@ class _Run:
         if self.on_chunk is not None:
             for chunk in chunks(detector, self.recording):
                 self.on_chunk(chunk)
-        return Result(detector, self.recording, self.out)
+        return Result(detector, self.recording, self.out, hypotheses=read_records(self.out))
 
     def _begin(self, resume: bool) -> None:
         if self.out is not None:
             config = {"data": self.recording.source, **asdict(self.options)}
-            begin_run(self.out, config, resume, may_change=("budget",))
+            begin_run(self.out, config, resume, may_change=("budget", HYPOTHESES))
 
     def _track(self, resume: bool) -> Result:
         started = time.monotonic()
-        setup = prepare(self.recording, self.options, self.report)
+        inspection = read_and_inspect(self.recording, self.options, self.report)
         self._begin(resume)
-        return self._detect(setup, self._best_attempt(setup, started))
+        fitting = Fitting(inspection, self.options, self.settings, self.report, self.out)
+        return self._detect(fitting.run(started), fitting.records)
 
-    def _best_attempt(self, setup: Setup, started: float) -> Attempt:
-        """Try one seed after another until all objects are certified or the time budget is spent."""
-        settings = replace(self.settings, callbacks=(*self.settings.callbacks, TrainingEvents(self.report)))
-        best: Attempt | None = None
-        seed = self.options.seed
-        while True:
-            attempt_started = time.monotonic()
-            if self.out is not None:
-                folder = attempt_folder(self.out, seed)
-                folder.mkdir(parents=True, exist_ok=True)
-                settings = replace(settings, folder=folder)
-            certified = False
-            try:
-                tried = attempt(setup, seed, settings)
-            except BrokenTrainingError as error:
-                if best is None and seed - self.options.seed >= MOST_BROKEN - 1:
-                    raise
-                self.report(Event("training", message=f"seed {seed}: {error}"))
-            else:
-                best = tried if best is None or tried.merit > best.merit else best
-                certified = tried.detector.certificate.certified
-                self.report(Event("training", message=f"seed {seed}: {tried.detector.certificate.verdict}"))
-            now = time.monotonic()
-            # elapsed time plus another attempt as long as this one
-            if best is not None and (certified or 2 * now - started - attempt_started > self.options.budget):
-                return best
-            seed += 1
-
-    def _detect(self, setup: Setup, best: Attempt) -> Result:
+    def _detect(self, best: Fitted, hypotheses: Records) -> Result:
         """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
-        detector, clip, sharp = best.detector, setup.inspection.clip, setup.original
+        detector, clip, sharp = best.attempt.detector, best.setup.inspection.clip, best.setup.original
         background = None
         if sharp is not None:
             background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
@@ -203,9 +172,12 @@ class _Run:
             frames=clip.stream() if clip.complete else None,  # no frame is decoded twice
         )
         if self.out is None:
-            return Result(detector, self.recording, in_memory=Tracks.joined(parts), background=background)
-        result = Result(detector, self.recording, self.out, background=background)
+            tracks = Tracks.joined(parts)
+            return Result(detector, self.recording, None, tracks, background, hypotheses)
+        result = Result(detector, self.recording, self.out, background=background, hypotheses=hypotheses)
         result.write_report(self.out)
-        write_atomically(self.out / LOG, (attempt_folder(self.out, best.seed) / LOG).read_bytes())
+        trial = best.tried.trial
+        trained = attempt_folder(self.out, trial.hypothesis, trial.seed, layered=trial.layered)
+        write_atomically(self.out / LOG, (trained / LOG).read_bytes())
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
         return result
