@@ -6,6 +6,7 @@
 Tracks(24 frames, 3 objects, 72 of 72 positions certified)
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from withinpx.tracking.tracks import Tracks, read_tracks
     from withinpx.training.fit import FitSettings, fit
     from withinpx.training.recipe import PAPER, WARM
+
+# Threads that wait must not spin: beside one other busy process on two cores, training would come to a halt. It is read
+# when torch is first imported, and does not change any result.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.2.0"
 
