@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from withinpx.training.fit import FitSettings, fit
     from withinpx.training.recipe import PAPER, WARM
 
-# Threads that wait must not spin: beside one other busy process on two cores, training would come to a halt. It is read
-# when torch is first imported, and does not change any result.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Threads that wait for others spin for long by default: beside one other busy process on two cores, training would
+# nearly come to a halt. So many spins cost nothing where the cores are free. The variable is read when torch is first
+# imported, and changes no result.
+if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+    os.environ["GOMP_SPINCOUNT"] = "3000"
 
 __version__ = "0.2.0"
 
