@@ -6,6 +6,7 @@
 Tracks(24 frames, 3 objects, 72 of 72 positions certified)
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from withinpx.tracking.tracks import Tracks, read_tracks
     from withinpx.training.fit import FitSettings, fit
     from withinpx.training.recipe import PAPER, WARM
+
+# Threads that wait for others spin for long by default: beside one other busy process on two cores, training would
+# nearly come to a halt. So many spins cost nothing where the cores are free. The variable is read when torch is first
+# imported, and changes no result.
+if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+    os.environ["GOMP_SPINCOUNT"] = "3000"
 
 __version__ = "0.2.0"
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from withinpx.cli.common import Device, Json, exit_if_nothing, print_json
+from withinpx.data.recording import open_recording
 from withinpx.tracking.options import Format, TrackOptions, only
+from withinpx.tracking.progress import Event, reporting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +32,14 @@ class TrackCommand(TrackOptions):
     """Print the certificate as JSON."""
 
     def run(self) -> None:
-        from withinpx.tracking.exports import export  # noqa: PLC0415  (torch takes seconds to import)
-        from withinpx.tracking.track import track  # noqa: PLC0415
+        recording = open_recording(self.clip)  # a mistyped name is refused before anything else
+        with reporting(True) as report:
+            report(Event("reading"))
+            from withinpx.tracking.exports import export  # noqa: PLC0415  (torch takes seconds to import)
+            from withinpx.tracking.track import track  # noqa: PLC0415
 
-        options = only(TrackOptions, self)
-        result = track(self.clip, options, out=self.out, device=self.device, resume=self.resume)
+            options = only(TrackOptions, self)
+            result = track(recording, options, out=self.out, device=self.device, resume=self.resume, progress=report)
         if self.export:
             export(result.tracks, self.out, self.export, result.detector)
         if self.json:

@@ -26,31 +26,35 @@ def read_images(folder: Path, frame_rate: float | None = None, selection: Select
     return Clip.of(list(stream_images(folder, selection, frame_rate)), str(folder), selection, [])
 
 
-def stream_images(folder: Path, selection: Selection = EVERYTHING, frame_rate: float | None = None) -> Iterator[Frame]:
-    """The selected images one by one, all in colour if one of them is.
+def stream_images(
+    folder: Path, selection: Selection = EVERYTHING, frame_rate: float | None = None, step: int = 1
+) -> Iterator[Frame]:
+    """The selected images one by one, or every ``step``-th of them; all in colour if one of the folder is.
 
     Start and end of the selection count one image per second where no frame rate is given.
     """
     paths = image_paths(folder)
     coloured = any(_is_coloured(path) for path in paths)
-    size: tuple[int, ...] | None = None
-    selected = 0
-    for number, path in enumerate(paths):
-        time_s = number / (frame_rate or 1.0)
+    first: tuple[str, tuple[int, ...]] | None = None
+    for number in select_images(folder, selection, frame_rate)[::step]:
+        path = paths[number]
         pixels = read_image(path)
-        if size is not None and pixels.shape[:2] != size:
+        size = pixels.shape[:2]
+        first = first or (path.name, size)
+        if size != first[1]:
             raise InputError(
-                f"{path.name} is {_size_text(pixels.shape)} and {paths[0].name} is {_size_text(size)}: "
+                f"{path.name} is {_size_text(size)} and {first[0]} is {_size_text(first[1])}: "
                 f"the images of {folder} must all be of one size."
             )
-        size = pixels.shape[:2]
-        if selection.is_before(time_s) or selection.is_after(time_s):
-            continue
-        if selected % selection.every == 0:
-            pixels = np.repeat(pixels, 3, axis=2) if coloured and pixels.shape[2] == 1 else pixels
-            clock = time_s if frame_rate else np.nan
-            yield Frame(selection.apply(pixels), clock, number, (size[1], size[0]))
-        selected += 1
+        pixels = np.repeat(pixels, 3, axis=2) if coloured and pixels.shape[2] == 1 else pixels
+        clock = number / frame_rate if frame_rate else np.nan
+        yield Frame(selection.apply(pixels), clock, number, (size[1], size[0]))
+
+
+def select_images(folder: Path, selection: Selection, frame_rate: float | None = None) -> list[int]:
+    """The numbers of the selected images, in the order of their names."""
+    times_s = np.arange(len(image_paths(folder))) / (frame_rate or 1.0)
+    return list(map(int, selection.indices(times_s)))
 
 
 def image_paths(folder: Path) -> list[Path]:

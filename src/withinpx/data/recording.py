@@ -1,7 +1,7 @@
 """A recording: a video file, a folder of images, or frames in memory; streamed, sampled or read whole."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Full, Queue
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.data.clip import Clip
-from withinpx.data.images import stream_images
-from withinpx.data.selection import EVERYTHING, Frame, Selection
+from withinpx.data.images import select_images, stream_images
+from withinpx.data.selection import EVERYTHING, Frame, OnFrame, Selection, thinning_step
 from withinpx.errors import InputError
 
-OnFrame = Callable[[Frame], None]
+__all__ = ["OnFrame", "Recording", "Source", "open_recording", "prefetch", "read_clip"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Recording:
 
     def _decoded(self, selection: Selection, losses: list[str] | None) -> Iterator[Frame]:
         if self.clip is not None:
-            return _select(self.clip, selection)
+            return _frames_of(self.clip, selection, _selected(self.clip, selection))
         path = Path(self.source)
         if path.is_dir():
             return stream_images(path, selection)
@@ -57,17 +57,68 @@ class Recording:
         return Clip.of(list(self.stream(selection, losses=losses)), self.source, selection, losses)
 
     def sample(self, selection: Selection, most: int, *, on_frame: OnFrame | None = None) -> Clip:
-        """At most ``most`` of the selected frames: all of a short recording, every n-th of a long one."""
-        kept: list[Frame] = []
-        losses: list[str] = []
-        step = 1
-        for count, frame in enumerate(self.stream(selection, losses=losses, on_frame=on_frame)):
-            if count % step:
-                continue
+        """At most ``most`` of the selected frames: all of a short recording, every n-th of a long one.
+
+        A long video is not decoded as a whole where it can be avoided; its frames are then evenly spread but for half
+        the distance between two. ``on_frame`` receives the frames of the sample.
+        """
+        path = Path(self.source)
+        if self.clip is None and not path.is_dir():
+            return _sample_video(path, selection, most, on_frame)
+        frames, step = self._every_nth(selection, most)
+        kept = []
+        for frame in frames:
+            if on_frame is not None:
+                on_frame(frame)
             kept.append(frame)
-            if len(kept) > most:
-                kept, step = kept[::2], 2 * step
-        return Clip.of(kept, self.source, selection, losses, complete=step == 1)
+        return Clip.of(kept, self.source, selection, [], complete=step == 1)
+
+    def _every_nth(self, selection: Selection, most: int) -> tuple[Iterator[Frame], int]:
+        """Frames of an array or a folder, where each can be had by itself, and the step between two."""
+        if self.clip is not None:
+            indices = _selected(self.clip, selection)
+            step = thinning_step(len(indices), most)
+            return _frames_of(self.clip, selection, indices[::step]), step
+        images = select_images(Path(self.source), selection)
+        step = thinning_step(len(images), most)
+        return stream_images(Path(self.source), selection, step=step), step
+
+
+def _sample_video(path: Path, selection: Selection, most: int, on_frame: OnFrame | None) -> Clip:
+    if not path.exists():
+        raise InputError(f"There is no file or folder {path}.")
+    from withinpx.data.seeking import sample_by_seeking  # noqa: PLC0415  (PyAV is needed for videos only)
+
+    found = sample_by_seeking(path, selection, most, on_frame)
+    return _decode_sample(path, selection, most, on_frame) if found is None else found
+
+
+def _decode_sample(path: Path, selection: Selection, most: int, on_frame: OnFrame | None) -> Clip:
+    """Decode every frame of a video and keep every n-th."""
+    from withinpx.data.video import stream_wanted  # noqa: PLC0415
+
+    losses: list[str] = []
+    thinned = _Thinned(most)
+    for frame in stream_wanted(path, selection, losses, thinned.wants):
+        if on_frame is not None:
+            on_frame(frame)
+        thinned.add(frame)
+    return Clip.of(thinned.frames, str(path), selection, losses, complete=thinned.step == 1)
+
+
+class _Thinned:
+    """Every n-th frame of a stream whose length is not known before its end; n doubles when they become too many."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.frames, self.step = most, list[Frame](), 1
+
+    def wants(self, count: int) -> bool:
+        return count % self.step == 0
+
+    def add(self, frame: Frame) -> None:
+        self.frames.append(frame)
+        if len(self.frames) > self._most:
+            self.frames, self.step = self.frames[::2], 2 * self.step
 
 
 Source = str | os.PathLike[str] | NDArray[np.uint8] | Clip | Recording
@@ -106,15 +157,15 @@ def read_clip(source: Source, selection: Selection = EVERYTHING) -> Clip:
     return open_recording(source).read(selection)
 
 
-def _select(clip: Clip, selection: Selection) -> Iterator[Frame]:
-    selected = 0
-    for frame in clip.stream():
-        time_s = frame.number if np.isnan(frame.time_s) else frame.time_s
-        if selection.is_before(time_s) or selection.is_after(time_s):
-            continue
-        if selected % selection.every == 0:
-            yield Frame(selection.apply(frame.pixels), frame.time_s, frame.number, frame.size)
-        selected += 1
+def _selected(clip: Clip, selection: Selection) -> list[int]:
+    """Indices of the selected frames; without a clock, a frame counts as a second."""
+    return list(map(int, selection.indices(np.where(np.isnan(clip.times_s), clip.numbers, clip.times_s))))
+
+
+def _frames_of(clip: Clip, selection: Selection, indices: list[int]) -> Iterator[Frame]:
+    for index in indices:
+        pixels = selection.apply(clip.frames[index])
+        yield Frame(pixels, float(clip.times_s[index]), int(clip.numbers[index]), clip.size)
 
 
 def prefetch(frames: Iterator[Frame], most: int) -> Iterator[Frame]:

@@ -1,5 +1,6 @@
 """Which part of a recording to use: a time span, every n-th frame, a crop, a scale."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ class Frame:
     time_s: float  # NaN where the recording has no clock
     number: int  # in decoding order, from 0
     size: tuple[int, int]  # width and height of the recording's frames, px
+
+
+OnFrame = Callable[[Frame], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,16 @@ class Selection:
     def is_after(self, time_s: float) -> bool:
         return self.end is not None and time_s > self.end
 
+    def indices(self, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Which of the frames at these times are selected.
+
+        >>> Selection(start=1, end=4, every=2).indices(np.arange(9.0)).tolist()
+        [1, 3]
+        """
+        start = -np.inf if self.start is None else self.start
+        end = np.inf if self.end is None else self.end
+        return np.flatnonzero((start <= times_s) & (times_s <= end))[:: self.every]
+
     def apply(self, frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Crop and scale a frame (height, width, colours).
 
@@ -101,3 +115,15 @@ class Selection:
 
 
 EVERYTHING = Selection()
+
+
+def thinning_step(count: int, most: int) -> int:
+    """The smallest power of two, so that every so-many-th of ``count`` frames are at most ``most``.
+
+    >>> thinning_step(240, 240), thinning_step(241, 240), thinning_step(2000, 240)
+    (1, 2, 16)
+    """
+    step = 1
+    while -(-count // step) > most:
+        step *= 2
+    return step

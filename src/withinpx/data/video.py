@@ -1,6 +1,6 @@
 """Video files, frame by frame, with the timestamps of their own clock. The header's frame count is not trusted."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from itertools import islice
@@ -11,6 +11,7 @@ import av
 import numpy as np
 from av.error import FFmpegError
 from av.stream import Disposition
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from withinpx.data.clip import MOST_PIXELS, Clip
@@ -34,23 +35,27 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str
 
     Frames that cannot be decoded are skipped, with a sentence per gap in ``losses``.
     """
+    return stream_wanted(path, selection, losses, lambda count: True)
+
+
+def stream_wanted(
+    path: Path, selection: Selection, losses: list[str] | None, wanted: Callable[[int], bool]
+) -> Iterator[Frame]:
+    """Those of the selected frames that are wanted, by their count from 0; the others are not converted to pixels."""
     lost: list[str] = [] if losses is None else losses
-    size: tuple[int, ...] | None = None
+    convert = Converter()
+    size: tuple[int, int, int] | None = None
     selected, odd_size_s = 0, None
-    with closing(_decodable(path, lost)) as frames:
+    with closing(decodable(path, lost)) as frames:
         for number, (decoded, time_s) in enumerate(frames):
             if selection.is_after(time_s):
                 return
             if selection.is_before(time_s):
                 continue
             if selected % selection.every == 0:
-                try:
-                    pixels = pixels_of(decoded)
-                except FFmpegError as error:
-                    lost.append(f"the frame at {time_s:.3f} s cannot be converted: {error.strerror}")
-                    continue
-                if size is not None and pixels.shape != size:
-                    change = f"from {size[1]}x{size[0]} to {pixels.shape[1]}x{pixels.shape[0]} px"
+                found = shape_of(decoded)
+                if size is not None and found != size:
+                    change = f"from {size[1]}x{size[0]} to {found[1]}x{found[0]} px"
                     if odd_size_s is not None:
                         raise InputError(
                             f"{path} changes its frame size at {odd_size_s:.3f} s {change}: cut it there with --end or "
@@ -59,12 +64,18 @@ def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str
                     odd_size_s = time_s
                     lost.append(f"the frame at {time_s:.3f} s is skipped: the frame size changes {change}")
                     continue
-                size, odd_size_s = pixels.shape, None
-                yield Frame(selection.apply(pixels), time_s, number, (pixels.shape[1], pixels.shape[0]))
+                if wanted(selected // selection.every):
+                    try:
+                        pixels = convert(decoded)
+                    except FFmpegError as error:
+                        lost.append(f"the frame at {time_s:.3f} s cannot be converted: {error.strerror}")
+                        continue
+                    yield Frame(selection.apply(pixels), time_s, number, (found[1], found[0]))
+                size, odd_size_s = found, None
             selected += 1
 
 
-def _decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
+def decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
     """Every frame that can be decoded, with its time.
 
     Decoding with several threads is fast, but a broken frame then corrupts others, and not always the same ones. At the
@@ -72,8 +83,8 @@ def _decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
     """
     yielded = 0
     for threads in (ALL_CORES, 1):
-        with _opened(path) as (container, stream):
-            missing = MissingFrames(stream.time_base, int(1 / _rate(stream) / stream.time_base))
+        with opened(path) as (container, stream):
+            missing = MissingFrames(stream.time_base, int(1 / rate_of(stream) / stream.time_base))
             try:
                 for frame in islice(_decoded(container, stream, missing, threads), yielded, None):
                     if missing.suspected and threads != 1:
@@ -88,7 +99,7 @@ def _decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     """The file and its first video stream; cover art does not count."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
@@ -112,7 +123,7 @@ def _decoded(container: Any, stream: Any, missing: MissingFrames, threads: int) 
     decoder.options = {"max_pixels": str(MOST_PIXELS)} | (STRICT if threads != 1 else {})
     number = 0
     for packet in _packets(container, stream, missing):
-        if packet is not None and _is_shown(packet):
+        if packet is not None and is_shown(packet):
             missing.add_packet(packet.pts)
         try:
             frames = decoder.decode(packet)
@@ -122,9 +133,9 @@ def _decoded(container: Any, stream: Any, missing: MissingFrames, threads: int) 
         for frame in frames:
             missing.add_frame(frame.pts, frame.duration)
             missing.suspected |= frame.is_corrupt
-            yield frame, float(number / _rate(stream) if frame.pts is None else frame.pts * stream.time_base)
+            yield frame, float(number / rate_of(stream) if frame.pts is None else frame.pts * stream.time_base)
             number += 1
-    missing.finish(_promised(container, stream, missing.first or 0))
+    missing.finish(promised_end(container, stream, missing.first or 0))
 
 
 def _packets(container: Any, stream: Any, missing: MissingFrames) -> Iterator[Any]:
@@ -136,16 +147,16 @@ def _packets(container: Any, stream: Any, missing: MissingFrames) -> Iterator[An
     yield None
 
 
-def _is_shown(packet: Any) -> bool:
+def is_shown(packet: Any) -> bool:
     """Some packets only serve as references: those cut off by an edit list, and hidden frames of VP8."""
     hidden = packet.stream.codec_context.name == "vp8" and not memoryview(packet)[0] & VP8_SHOWN
     return not packet.is_discard and not hidden
 
 
-def _promised(container: Any, stream: Any, first: int) -> int:
+def promised_end(container: Any, stream: Any, first: int) -> int:
     """When the last frame ends according to the header, in ticks; 0 if unknown."""
     if container.format.name == "avi":  # FFmpeg shortens the duration of a truncated file
-        return int(first + stream.frames / _rate(stream) / stream.time_base)
+        return int(first + stream.frames / rate_of(stream) / stream.time_base)
     if stream.duration is not None:
         return int(first + stream.duration)
     if container.duration is None or len(container.streams) > 1:  # the longest stream's
@@ -153,16 +164,40 @@ def _promised(container: Any, stream: Any, first: int) -> int:
     return int(container.duration / av.time_base / stream.time_base)
 
 
-def _rate(stream: Any) -> Fraction:
+def rate_of(stream: Any) -> Fraction:
     return stream.average_rate or Fraction(1)
 
 
+def shape_of(frame: Any) -> tuple[int, int, int]:
+    """Height, width and colours of a decoded frame, once it is upright."""
+    height, width = (frame.width, frame.height) if _turns(frame) % 2 else (frame.height, frame.width)
+    return height, width, 1 if _is_grey(frame) else 3
+
+
+class Converter:
+    """Decoded frames to pixels; what it prepares for one frame serves the next."""
+
+    def __init__(self) -> None:
+        self._reformatter = VideoReformatter()
+
+    def __call__(self, frame: Any) -> NDArray[np.uint8]:
+        """A decoded frame as (height, width, 1 or 3), eight bits, rotated upright."""
+        converted: Any = self._reformatter.reformat(frame, format="gray16le" if _is_grey(frame) else "rgb24")
+        pixels = converted.to_ndarray()
+        if pixels.dtype != np.uint8:
+            pixels = np.round(pixels / 257).astype(np.uint8)[..., None]
+        return np.ascontiguousarray(np.rot90(pixels, _turns(frame)))
+
+
 def pixels_of(frame: Any) -> NDArray[np.uint8]:
-    """A decoded frame as (height, width, 1 or 3), eight bits, rotated upright."""
-    if frame.format.name.startswith("gray"):
-        deep = frame.to_ndarray(format="gray16le")
-        pixels = np.round(deep / 257).astype(np.uint8)[..., None]
-    else:
-        pixels = frame.to_ndarray(format="rgb24")
-    turns = round(getattr(frame, "rotation", 0) / 90) % 4
-    return np.ascontiguousarray(np.rot90(pixels, turns))
+    """One decoded frame as (height, width, 1 or 3), eight bits, rotated upright."""
+    return Converter()(frame)
+
+
+def _is_grey(frame: Any) -> bool:
+    return bool(frame.format.name.startswith("gray"))
+
+
+def _turns(frame: Any) -> int:
+    """Quarters of a turn to the upright frame."""
+    return round(getattr(frame, "rotation", 0) / 90) % 4

@@ -130,15 +130,16 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
 
     try:
         report(0)
-        times_s: list[float] = []  # of the frames that can be decoded
+        times_s: dict[int, float] = {}  # of the frames that were decoded, by their numbers
 
         def on_frame(frame: "Frame") -> None:
-            times_s.append(frame.time_s)
+            times_s[frame.number] = frame.time_s
             if len(times_s) % REPORT_EVERY == 0:
-                report(len(times_s))
+                report(frame.number + 1)
 
         found = inspect_clip(clip, options, on_frame)
-        save_decoded_times(clip, times_s)
+        if list(times_s) == list(range(len(times_s))):  # not a sample, whose gaps are no losses
+            save_decoded_times(clip, list(times_s.values()))
         write_json(folder / INSPECTION, {"options": relevant, "inspection": found})
     except FileNotFoundError:
         raise OutdatedError("The run was deleted in the meantime.") from None
