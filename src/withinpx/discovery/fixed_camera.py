@@ -67,10 +67,8 @@ def quantile(
         trial = value | np.uint8(bit)
         count = np.zeros_like(value)
         for index, row in enumerate(rows):
-            larger = np.asarray(cv2.compare(row, trial, cv2.CMP_GE), np.uint8) & (
-                1 if weights is None else weights[index]
-            )
-            count += larger
+            larger = np.asarray(cv2.compare(row, trial, cv2.CMP_GE), np.uint8)
+            count += larger & (1 if weights is None else weights[index])
         value = np.where(count >= needed, trial, value)
     return value.reshape(shape)
 

@@ -162,6 +162,7 @@ class _Run:
 
         if self.out is not None:
             detector.save(self.out)
+        as_recorded = clip.complete and not detector.background.light_varies
         detect(
             detector,
             self.recording,
@@ -169,7 +170,7 @@ class _Run:
             overlay=self.options.overlay,
             report=self.report,
             on_chunk=receive,
-            frames=clip.stream() if clip.complete else None,  # no frame is decoded twice
+            frames=clip.stream() if as_recorded else None,  # no frame is decoded twice
         )
         if self.out is None:
             tracks = Tracks.joined(parts)
