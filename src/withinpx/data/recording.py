@@ -88,29 +88,35 @@ def _sample_video(path: Path, selection: Selection, most: int, on_frame: OnFrame
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
     from withinpx.data.seeking import sample_by_seeking  # noqa: PLC0415  (PyAV is needed for videos only)
+    from withinpx.data.video import promised_frames  # noqa: PLC0415
 
     found = sample_by_seeking(path, selection, most, on_frame)
-    return _decode_sample(path, selection, most, on_frame) if found is None else found
+    if found is not None:
+        return found
+    whole = selection.start is None and selection.end is None and selection.every == 1
+    return _decode_sample(path, selection, most, on_frame, promised_frames(path) if whole else 0)
 
 
-def _decode_sample(path: Path, selection: Selection, most: int, on_frame: OnFrame | None) -> Clip:
-    """Decode every frame of a video and keep every n-th."""
+def _decode_sample(path: Path, selection: Selection, most: int, on_frame: OnFrame | None, promised: int = 0) -> Clip:
+    """Decode every frame of a video and keep every n-th. ``promised`` are the frames that its header promises."""
     from withinpx.data.video import stream_wanted  # noqa: PLC0415
 
     losses: list[str] = []
-    thinned = _Thinned(most)
+    thinned = _Thinned(most, promised)
     for frame in stream_wanted(path, selection, losses, thinned.wants):
         if on_frame is not None:
             on_frame(frame)
         thinned.add(frame)
+    if promised and thinned.step > 1 and 2 * len(thinned.frames) <= most:  # fewer frames than promised
+        return _decode_sample(path, selection, most, on_frame)
     return Clip.of(thinned.frames, str(path), selection, losses, complete=thinned.step == 1)
 
 
 class _Thinned:
     """Every n-th frame of a stream whose length is not known before its end; n doubles when they become too many."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self.frames, self.step = most, list[Frame](), 1
+    def __init__(self, most: int, promised: int = 0) -> None:
+        self._most, self.frames, self.step = most, list[Frame](), thinning_step(promised, most)
 
     def wants(self, count: int) -> bool:
         return count % self.step == 0

@@ -189,6 +189,12 @@ class Converter:
         return np.ascontiguousarray(np.rot90(pixels, _turns(frame)))
 
 
+def promised_frames(path: Path) -> int:
+    """How many frames the header promises; 0 if it does not say."""
+    with opened(path) as (_, stream):
+        return int(stream.frames)
+
+
 def pixels_of(frame: Any) -> NDArray[np.uint8]:
     """One decoded frame as (height, width, 1 or 3), eight bits, rotated upright."""
     return Converter()(frame)

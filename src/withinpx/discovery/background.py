@@ -60,6 +60,11 @@ class BackgroundModel:
         return np.asarray(differs & (around >= NEIGHBOURS))
 
     @cached_property
+    def bytes(self) -> ByteImages:
+        """The images in levels."""
+        return to_uint8(self.images)
+
+    @cached_property
     def limit(self) -> NDArray[np.float32]:
         """The threshold in levels."""
         return np.asarray(self.threshold / np.float32(LEVEL), np.float32)

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.objects import Blob, MovingObject, appearance_distance
+from withinpx.discovery.objects import STANDS_OUT, Blob, MovingObject, appearance_distance
 from withinpx.discovery.tracklets import AT_ONCE, find_tracklets, moves, objects_from
 
 OFTEN = 0.1  # of the frames: what another object costs, so one that is seen less often is a flicker
 FOLLOWED = 3  # frames: shorter tracklets are noise, unless nothing can be followed
-STRONG = 8.0  # of Blob.strength: what stands out less is flicker
 TOGETHER = 0.8  # of its frames: a part or a shadow is seen with its object so often, and
 CONSTANT = 0.25  # of the object's size: a part's offset varies by less
 NEAR = 0.5  # of the object's size: how far a part is away
@@ -65,7 +64,7 @@ def ordered_hypotheses(
     """
     frames = len(detections)
     followed = (one for one in find_tracklets(detections) if len(one.blobs) >= min(FOLLOWED, frames))
-    tracklets = [one for one in followed if one.strength > STRONG]
+    tracklets = [one for one in followed if one.strength > STANDS_OUT]
     size = background.threshold.shape[1], background.threshold.shape[0]
     links = objects_from(tracklets, size, max(FOLLOWED, OFTEN * frames))
     candidates = judged(list(links.objects), frames)

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from withinpx.discovery.background import LEVEL, NEIGHBOURS, BackgroundModel, ByteImages, to_float, to_uint8
+from withinpx.discovery.background import LEVEL, NEIGHBOURS, BackgroundModel, ByteImages, to_float
 from withinpx.discovery.fixed_camera import absolute_difference, largest_colour
 
 SMALLEST_AREA = 6  # px: less is noise
 FAINT = 0.5  # of the threshold: regions that are connected by pixels beyond this are one detection
+STANDS_OUT = 8.0  # of Blob.strength: what stands out less is flicker
 CLOSING = 2  # px: parts of one object are at most twice this far apart
 STRONG = 0.35  # of a blob's high contrast: objects that touch are separated where both are fainter than this,
 PART = 0.25  # if each has this share of their strong pixels
@@ -134,9 +135,14 @@ def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> li
     """The connected regions of a frame (height, width, colours) that differ from the background."""
     view = View.of(image, background, frame)
     sure, faint = (_dense(view.contrast > share * view.limit) for share in (1.0, FAINT))
+    left, top, width, height = cv2.boundingRect(faint.view(np.uint8))
+    if not width:
+        return []
+    around = slice(max(0, top - 1), top + height + 1), slice(max(0, left - 1), left + width + 1)
+    view, sure, faint = view.part(around), sure[around], faint[around]
     solid = _solid(sure)
     blobs = []
-    for box, connected in connected_regions(solid | faint):
+    for box, connected in connected_regions(np.ascontiguousarray(solid | faint), sure):
         region = connected & solid[box]
         if np.count_nonzero(region & sure[box]) >= SMALLEST_AREA:
             blobs += [measured_blob(view, part, box) for part in _separated(region, view.contrast[box])]
@@ -152,17 +158,24 @@ class View:
     background: ByteImages
     contrast: NDArray[np.uint8]  # (height, width), in levels
     limit: NDArray[np.float32]  # what noise may reach
+    corner: tuple[int, int] = (0, 0)  # left, top: where in the frame it begins
+
+    def part(self, box: Box) -> "View":
+        corner = box[1].start, box[0].start
+        return View(
+            self.frame, self.image[box], self.background[box], self.contrast[box], self.limit[box], corner=corner
+        )
 
     @classmethod
     def of(cls, image: ByteImages, background: BackgroundModel, frame: int) -> "View":
-        still = to_uint8(background.of(slice(frame, frame + 1))[0])
+        still = background.bytes[0 if background.is_still else frame]
         return cls(frame, image, still, largest_colour(absolute_difference(image, still)), background.limit)
 
 
 def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
     """The blob of a mask of the box."""
     rows, columns = np.nonzero(mask)
-    top, left = box[0].start, box[1].start
+    left, top = view.corner[0] + box[1].start, view.corner[1] + box[0].start
     values = view.contrast[box][mask]
     strong = values >= 0.5 * np.quantile(values, 0.9)
     shown, empty = (to_float(some[box][mask]) for some in (view.image, view.background))
@@ -188,13 +201,23 @@ def darker_background(image: NDArray[np.float32], background: NDArray[np.float32
     return np.asarray((light > DARKEST_SHADOW) & (light < 1) & (off < SAME_HUE))
 
 
-def connected_regions(mask: Mask) -> Iterator[tuple[Box, Mask]]:
-    """The box of each region that is larger than noise, and which pixels of the box are its own."""
-    _, labels, statistics, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
-    for label, (left, top, width, height, area) in enumerate(statistics[1:].tolist(), start=1):
-        if area >= SMALLEST_AREA:
-            box = slice(top, top + height), slice(left, left + width)
-            yield box, np.asarray(labels[box] == label)
+def connected_regions(mask: Mask, holding: Mask | None = None) -> Iterator[tuple[Box, Mask]]:
+    """The box of each region that is larger than noise, and which pixels of the box are its own.
+
+    What lies in a hole of a region belongs to it. ``holding``: only regions with pixels of another mask. Tracing
+    outlines is many times faster than labelling every pixel.
+    """
+    outlines, _ = cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    for outline in outlines:
+        left, top, width, height = cv2.boundingRect(outline)
+        box = slice(top, top + height), slice(left, left + width)
+        if holding is not None and not holding[box].any():
+            continue
+        inside = np.zeros((height, width), np.uint8)
+        cv2.drawContours(inside, [outline], 0, 1, cv2.FILLED, offset=(-left, -top))
+        region = (inside > 0) & mask[box]
+        if np.count_nonzero(region) >= SMALLEST_AREA:
+            yield box, region
 
 
 def _dense(mask: Mask) -> Mask:
@@ -212,10 +235,17 @@ def _solid(mask: Mask) -> Mask:
 
 def _separated(region: Mask, contrast: NDArray[np.uint8]) -> list[Mask]:
     """The parts of a region: several where objects touch only with their faint rims (legs, shadows)."""
-    strong = region & (contrast > STRONG * np.quantile(contrast[region], 0.9))
-    _, labels = cv2.connectedComponents(_solid(strong).view(np.uint8), connectivity=8)
+    return pieces(region, region & (contrast > STRONG * np.quantile(contrast[region], 0.9)))
+
+
+def pieces(region: Mask, core: Mask, least: float = PART) -> list[Mask]:
+    """A region cut into the large connected pieces of its core, each with the pixels that are nearest to it.
+
+    A piece with less than this share of all core pixels is no piece of its own.
+    """
+    _, labels = cv2.connectedComponents(_solid(core).view(np.uint8), connectivity=8)
     areas = np.bincount(labels[region])[1:]
-    large = 1 + np.flatnonzero(areas >= max(SMALLEST_AREA, PART * areas.sum()))
+    large = 1 + np.flatnonzero(areas >= max(SMALLEST_AREA, least * areas.sum()))
     if len(large) < 2:
         return [region]
     outside = ~np.isin(labels, large) | ~region

@@ -20,6 +20,8 @@ from withinpx.discovery.background import (
     to_float,
 )
 from withinpx.discovery.objects import (
+    SMALLEST_AREA,
+    STANDS_OUT,
     Blob,
     Mask,
     MovingObject,
@@ -27,6 +29,7 @@ from withinpx.discovery.objects import (
     appearance_distance,
     connected_regions,
     measured_blob,
+    pieces,
 )
 from withinpx.shadow import shadow
 
@@ -34,6 +37,7 @@ FULLEST = 0.9  # quantile: images with so many detections show every object
 MOST_IMAGES = 0.5  # of the images: an object is seen in more
 OFTEN_HIDDEN = 0.25  # of the images: a pixel that differs from its median this often may be hidden most of the time
 ALIKE = 0.2  # of the images: no object shows one colour at one position so often
+APART = 0.1  # of the pixels of a region: larger pieces that only a shadow connects are objects of their own
 CANDIDATES = 32  # images whose colours are tried as the background's
 STARTS = 12  # images whose objects are tried as the initial ones
 ROUNDS = 5
@@ -121,30 +125,37 @@ def find_unordered_objects(images: list[list[Blob]], count: int | None = None) -
 
 def _matched(images: list[list[Blob]], start: list[Blob]) -> tuple[float, list[list[Blob]]]:
     """The blobs of each image assigned to objects by appearance, starting with some; and the total cost."""
-    looks = np.array([blob.appearance for blob in start])
+    looks = np.array([_look(blob) for blob in start])
     for _ in range(ROUNDS):
         total = 0.0
         objects: list[list[Blob]] = [[] for _ in start]
         for blobs in filter(None, images):
-            cost = appearance_distance(looks[:, None], np.array([blob.appearance for blob in blobs]))
+            cost = appearance_distance(looks[:, None], np.array([_look(blob) for blob in blobs]))
             for index, blob in zip(*linear_sum_assignment(np.minimum(cost, 1)), strict=True):
                 if cost[index, blob] < 1:
                     objects[index].append(blobs[blob])
                     total += cost[index, blob] - 1
         for index, assigned in enumerate(objects):
             if assigned:
-                looks[index] = np.median([blob.appearance for blob in assigned], axis=0)
+                looks[index] = np.median([_look(blob) for blob in assigned], axis=0)
     return total, objects
+
+
+def _look(blob: Blob) -> NDArray[np.float64]:
+    """Its appearance, with half the weight on its area: sizes vary over an image, as distances from the camera do."""
+    return np.append(blob.colour, 0.5 * np.log(blob.area))
 
 
 def blobs_without_shadow(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
     """The objects of an image, each without its shadow."""
     still = background.images[0]
-    lit = np.zeros(still.shape[:2], np.bool_)
-    for box, region in connected_regions(background.changed(image[None])[0]):
-        lit[box] |= region & ~_in_shadow(to_float(image[box]), still[box], region)
     view = View.of(image, background, frame)
-    return [measured_blob(view, mask, box) for box, mask in connected_regions(lit)]
+    blobs = []
+    for box, region in connected_regions(background.changed(image[None])[0]):
+        lit = region & ~_in_shadow(to_float(image[box]), still[box], region)
+        masks = [part & lit for part in pieces(region, lit, APART)]
+        blobs += [measured_blob(view, mask, box) for mask in masks if np.count_nonzero(mask) >= SMALLEST_AREA]
+    return [blob for blob in blobs if blob.strength > STANDS_OUT]
 
 
 def _in_shadow(image: FloatImages, background: FloatImages, region: Mask) -> Mask:
