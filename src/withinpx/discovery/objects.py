@@ -96,8 +96,8 @@ class MovingObject:
 
     @property
     def strength(self) -> float:
-        """How far it stands out from the noise."""
-        return float(np.median([blob.strength for blob in self.blobs]))
+        """How far it stands out from the noise where it is seen well."""
+        return float(np.quantile([blob.strength for blob in self.blobs], 0.9))
 
     @property
     def travel(self) -> float:
