@@ -19,6 +19,7 @@ from withinpx.discovery.background import (
 )
 
 MOVING_PX = 0.75  # a camera that shifts the image by less than this is fixed
+AGREES = 0.75  # of the difference of two frames remains when the camera's motion is undone
 LOOKS = 9  # frames in which a moving camera must show itself
 NEAREST = 6  # frames: nearer frames show the objects at nearly the same position
 FURTHER = 1.5  # each of the others is this many times as far away as the one before
@@ -39,11 +40,21 @@ def is_moving(path: NDArray[np.float64]) -> bool:
 
 
 def is_shown_to_move(frames: Images) -> bool:
-    """Does the scene lie elsewhere in most of a few frames spread over the clip?"""
-    spread = np.linspace(0, len(frames) - 1, LOOKS).round().astype(int)
-    first, *others = (_spectrum(to_float(frames[index])) for index in np.unique(spread))
-    shifts = np.array([_shift_between(first, other) for other in others])
-    return bool(np.median(np.abs(shifts).max(axis=1)) > MOVING_PX)
+    """Does the scene lie elsewhere in most of a few frames than in the first one, or than a few frames before?"""
+    looks = np.unique(np.linspace(0, len(frames) - 1, LOOKS).round().astype(int))[1:]
+    pairs = [[(int(look), 0), (int(look), max(0, int(look) - NEAREST // 2))] for look in looks]
+    moved = [any(_is_shifted(to_float(frames[one]), to_float(frames[other])) for one, other in pair) for pair in pairs]
+    return sum(moved) > len(moved) / 2
+
+
+def _is_shifted(one: FloatImages, other: FloatImages) -> bool:
+    """Does one image agree with the other when it is shifted, and only then?"""
+    shift = _shift_between(_spectrum(other), _spectrum(one))
+    if np.abs(shift).max() <= MOVING_PX:
+        return False
+    back, inside = _shifted(one, -shift)
+    apart, unshifted = (float(np.abs(image - other)[inside].mean()) for image in (back, one))
+    return inside.mean() > 0.5 and apart < AGREES * unshifted
 
 
 def nearby_background(frames: Images, path: NDArray[np.float64]) -> BackgroundModel:
