@@ -29,7 +29,7 @@ ATTEMPTS = "attempts"  # folder for the logs and checkpoints of unfinished attem
 KEEP_OUT = 5  # one frame in this many is kept out of training
 STEPS = 320  # of training on a video, where a frame is much like the one before
 UNORDERED_STEPS = 960  # of training on unordered images, which all differ
-USUAL_CHANGE = 0.02  # of a frame's pixels change where the recipe's weights were chosen: the error is a mean over all
+USUAL_CHANGE = 0.02  # of a frame's pixels change in the clips that the recipe was chosen for
 SHORT_GAP = 5  # frames: an object missing for no longer than this is occluded or merged with another, not gone
 
 
@@ -76,9 +76,8 @@ def train(setup: Setup, trained: NDArray[np.intp], seed: int, settings: FitSetti
     engine = clip_engine(model, images, frames.changed, backgrounds, present)
     batch = min(CLIP.batch_size, len(trained))
     steps = UNORDERED_STEPS if inspection.unordered else STEPS
-    weight = CLIP.centre_loss_weight * float(frames.changed.float().mean()) / USUAL_CHANGE
-    epochs = max(1, steps // max(1, len(trained) // batch))
-    recipe = replace(CLIP, batch_size=batch, epochs=epochs, centre_loss_weight=weight)
+    engine.loss_weight = USUAL_CHANGE / max(float(frames.changed.float().mean()), 1e-6)
+    recipe = replace(CLIP, batch_size=batch, epochs=max(1, steps // max(1, len(trained) // batch)))
     return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
 
 

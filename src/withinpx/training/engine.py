@@ -49,6 +49,7 @@ class Engine(ABC):
         self.tolerance = tolerance  # a pixel less than this off counts as reconstructed
         self.backgrounds = backgrounds  # one for all images or one for each; None if they are the model's own
         self.present = present  # which objects each image shows; None if all
+        self.loss_weight = 1.0  # of the reconstruction error: as a mean over all pixels it vanishes in a large frame
         self.centre_loss: tuple[Tensor, float] | None = None  # centres (f n 2) of the heatmaps, and the loss's weight
         self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)  # NaN until first seen
 
@@ -57,7 +58,7 @@ class Engine(ABC):
         positions, cross_entropy = self._encode(chosen)
         self.latest_z[chosen] = positions.detach()
         rendered = self._decode(positions, None if self.present is None else self.present[chosen], chosen, nearby)
-        loss, accuracy = self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
+        loss, accuracy = self.loss_weight * self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
         if self.centre_loss is not None and self.centre_loss[1] > 0:
             centres, weight = self.centre_loss
             loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
@@ -70,7 +71,7 @@ class Engine(ABC):
     def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
         """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
         present = ~centres.isnan().any(dim=-1)
-        return self._loss(self._decode(centres.nan_to_num(0.0), present, chosen, chosen), chosen)
+        return self.loss_weight * self._loss(self._decode(centres.nan_to_num(0.0), present, chosen, chosen), chosen)
 
     @abstractmethod
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...
