@@ -24,7 +24,7 @@ def wall(colour: Colour = GREY, contrast: float = 6.0, seed: int = 0) -> Levels:
     random = np.random.default_rng((seed, 1))
     x, y = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
     waves = [np.sin(a * x + b * y + c) for a, b, c in random.uniform(-0.4, 0.4, (12, 3)) * (1, 1, 8)]
-    return np.array(colour) + contrast * np.mean(waves, axis=0)[..., None] * np.sqrt(12)
+    return np.asarray(np.array(colour) + contrast * np.mean(waves, axis=0)[..., None] * np.sqrt(12))
 
 
 def clip_of(frames: Iterable[Levels], source: str = "a drawing", noise: float = 1.0, seed: int = 0) -> Clip:
@@ -91,3 +91,8 @@ def scattered(images: int, radii: Sequence[float], seed: int = 0) -> list[list[P
             placed.append(((x, y), radius))
             path.append((x, y))
     return paths
+
+
+def lit(frames: NDArray[np.uint8], gains: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """The frames in the light of these gains, one for each."""
+    return np.asarray((frames * gains[:, None, None, None]).round().clip(0, 255), np.uint8)

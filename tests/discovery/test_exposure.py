@@ -1,21 +1,16 @@
-"""Changes of the light are divided out: the same objects are found, and detection divides them out as well."""
+"""Changes of the light are divided out: the same objects are found as without them."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.discovery.drawings import BLUE, RED, disc, drawn, line
-from tests.tracked_clip import FRAMES, TrackedClip, small_training
+from tests.discovery.drawings import BLUE, RED, disc, drawn, line, lit
 from withinpx.data.clip import Clip
 from withinpx.data.zoo import zoo_clip
 from withinpx.discovery.exposure import gains_against, in_light_of, measured_gains, normalised, varies
 from withinpx.discovery.inspection import inspect
-from withinpx.experiments.truth import compare
-from withinpx.tracking.detector import Detector
-from withinpx.tracking.track import track
 
 TIME = np.linspace(0, 1, 60)
 LIGHT = {
@@ -24,10 +19,6 @@ LIGHT = {
     "darker from some frame on": np.where(TIME < 0.4, 1, 0.75),
     "brighter from some frame on": np.where(TIME < 0.6, 1, 1.3),
 }
-
-
-def lit(frames: NDArray[np.uint8], gains: NDArray[np.float64]) -> NDArray[np.uint8]:
-    return np.asarray((frames * gains[:, None, None, None]).round().clip(0, 255), np.uint8)
 
 
 @pytest.fixture(scope="module")
@@ -71,35 +62,3 @@ def test_frames_are_brought_to_the_light_of_the_background(clip: Clip) -> None:
     gains = gains_against(darker, background.images)
     assert gains == pytest.approx(np.full((60, 3), 0.8), rel=0.01)
     np.testing.assert_array_equal(normalised(darker, gains), restored)
-
-
-def test_a_detector_observes_darker_frames_as_it_does_its_own(tracked: TrackedClip) -> None:
-    detector = tracked.detector
-    aware = replace(detector, background=replace(detector.background, light_varies=True))
-    frames = tracked.made.clip.frames
-    darker = lit(frames, np.full(FRAMES, 0.85))
-    used = [obj.object for obj in detector.certificate.objects]
-    expected = detector.observe(frames).z[:, used]
-    assert np.abs(aware.observe(darker).z[:, used] - expected).max() < 0.5
-    assert np.abs(detector.observe(darker).z[:, used] - expected).max() > 0.5
-
-
-@pytest.mark.parametrize("light_varies", [False, True])
-def test_a_saved_detector_keeps_whether_the_light_varies(
-    tracked: TrackedClip, tmp_path: Path, light_varies: bool
-) -> None:
-    detector = tracked.detector
-    replace(detector, background=replace(detector.background, light_varies=light_varies)).save(tmp_path)
-    assert Detector.load(tmp_path).background.light_varies is light_varies
-
-
-@pytest.mark.usefixtures("alone")
-def test_a_clip_whose_light_changes_midway_is_tracked_as_without(tracked: TrackedClip) -> None:
-    made = tracked.made
-    frames = lit(made.clip.frames, np.where(np.arange(FRAMES) < 14, 1.0, 0.8))
-    with small_training():
-        result = track(frames, channels=12, device="cpu", progress=False)
-    assert result.detector.background.light_varies
-    assert result.tracks.objects == 3
-    assert result.certificate.certified
-    assert compare(result.tracks, made.truth).outside == 0

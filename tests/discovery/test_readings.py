@@ -1,5 +1,7 @@
 """How a clip is read: what counts as one object, what as two, and what as none."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.discovery.drawings import (
     RED,
     WIDTH,
     YELLOW,
+    Colour,
     Draw,
     Levels,
     disc,
@@ -20,13 +23,15 @@ from tests.discovery.drawings import (
     wall,
 )
 from withinpx.data.clip import Clip
-from withinpx.discovery import inspection as module
+from withinpx.discovery.camera import nearby_background
 from withinpx.discovery.inspection import inspect
 
 PALE = (205, 200, 198)
 
 
-def scattered_discs(images: int, radii: tuple[float, ...], colours: list[tuple[float, float, float]], seed: int) -> Clip:
+def scattered_discs(
+    images: int, radii: tuple[float, ...], colours: list[tuple[float, float, float]], seed: int
+) -> Clip:
     paths = scattered(images, radii, seed)
     layers = [disc(path, radius, colour) for path, radius, colour in zip(paths, radii, colours, strict=True)]
     return drawn(images, *layers, seed=seed)
@@ -72,9 +77,7 @@ def test_a_given_number_of_objects_is_that_of_unordered_images(wanted: int) -> N
 
 @pytest.mark.parametrize("colour", [(190, 140, 80), (90, 150, 110)])
 @pytest.mark.parametrize("light", [0.55, 0.7])
-def test_a_shadow_beside_its_object_on_a_coloured_wall_is_no_object(
-    colour: tuple[float, float, float], light: float
-) -> None:
+def test_a_shadow_beside_its_object_on_a_coloured_wall_is_no_object(colour: Colour, light: float) -> None:
     path = line(40, (12, 20), (70, 34))
     clip = drawn(40, shadow(moved(path, 14, 14), 6, light), disc(path, 6, BLUE), ground=wall(colour))
     (obj,) = inspect(clip).objects
@@ -172,9 +175,8 @@ def test_a_still_camera_before_a_noisy_texture_gets_no_moving_background(
     monkeypatch: pytest.MonkeyPatch, contrast: float
 ) -> None:
     """A background for every frame takes most of the time of an inspection."""
-    calls: list[int] = []
-    nearby = module.nearby_background
-    monkeypatch.setattr(module, "nearby_background", lambda *given: (calls.append(1), nearby(*given))[1])
+    calls = Mock(wraps=nearby_background)
+    monkeypatch.setattr("withinpx.discovery.inspection.nearby_background", calls)
     grain = np.random.default_rng(0).normal(0, 4 * contrast, (HEIGHT, WIDTH, 1))
     for axis in (0, 1):
         grain = (np.roll(grain, 1, axis) + 2 * grain + np.roll(grain, -1, axis)) / 4
@@ -182,4 +184,4 @@ def test_a_still_camera_before_a_noisy_texture_gets_no_moving_background(
     inspection = inspect(clip)
     assert len(inspection.objects) == 1
     assert not inspection.camera_moves
-    assert not calls
+    calls.assert_not_called()

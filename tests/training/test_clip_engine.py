@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from withinpx.data import scenes
-from withinpx.discovery.background import fixed_background
+from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.clip_engine import TOLERANCE, clip_engine
