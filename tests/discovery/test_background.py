@@ -14,12 +14,12 @@ from withinpx.discovery.background import (
     BackgroundModel,
     Images,
     difference,
-    fixed_background,
     quiet_difference,
     temporal_median,
     to_float,
     usual_difference,
 )
+from withinpx.discovery.fixed_camera import fixed_background
 
 VISIBLE = 0.1  # of full contrast
 

@@ -80,21 +80,24 @@ def test_heatmaps_beyond_the_number_of_objects_are_spare() -> None:
         TrackOptions(objects=0)
 
 
-def blinking(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def blinking(frames: NDArray[np.uint8], lit: int, period: int) -> NDArray[np.uint8]:
+    """A lamp that is on in the first frames of every period."""
     frames = frames.copy()
-    frames[::3, 20:30, 30:40] = 250
+    frames[np.arange(len(frames)) % period < lit, 20:30, 30:40] = 250
     return frames
 
 
-def test_a_clip_in_which_something_only_blinks_is_refused() -> None:
+@pytest.mark.parametrize(("lit", "period"), [(1, 3), (4, 8)])
+def test_a_clip_in_which_something_only_blinks_is_refused(lit: int, period: int) -> None:
     with pytest.raises(InputError, match=r"Nothing leaves its position in a lamp: what changes at \(35, 25\) stays"):
-        inspect(clip_of(blinking(empty(30)), "a lamp"))
+        inspect(clip_of(blinking(empty(30), lit, period), "a lamp"))
 
 
-def test_what_blinks_beside_a_moving_object_is_stationary() -> None:
+@pytest.mark.parametrize(("lit", "period"), [(1, 3), (4, 8)])
+def test_what_blinks_beside_a_moving_object_is_stationary(lit: int, period: int) -> None:
     path = np.stack([np.linspace(6, 58, 30), np.full(30, 40.0)], axis=1)
     moving = Stage((SceneObject("disc", scenes.RED, 9, path),), 64, 48).render().clip.frames
-    inspection = inspect(clip_of(blinking(moving)))
+    inspection = inspect(clip_of(blinking(moving, lit, period)))
     assert (len(inspection.objects), len(inspection.stationary)) == (1, 1)
     (warning,) = make_plan(inspection, TrackOptions()).warnings
     assert warning == "something changes at (35, 25) but never moves away: it is no object"

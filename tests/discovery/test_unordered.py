@@ -5,17 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from withinpx.data import scenes
 from withinpx.data.clevr_folder import read_split
-from withinpx.discovery.background import fixed_background
+from withinpx.discovery.background import to_uint8
+from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.discovery.inspection import inspect
-from withinpx.discovery.objects import find_tracklets
+from withinpx.discovery.objects import Blob, find_blobs
 from withinpx.discovery.unordered import (
     blobs_without_shadow,
+    chance,
     find_unordered_objects,
-    is_unordered,
     most_alike,
+    order,
     unordered_background,
 )
 
@@ -24,23 +27,36 @@ SAMPLE = Path(__file__).parents[1] / "data" / "clevr_sample"
 
 def test_a_shuffled_clip_shows_the_same_objects_wherever_they_are_apart() -> None:
     made = scenes.perspective()
-    order = np.random.default_rng(0).permutation(len(made.clip))
-    inspection = inspect(replace(made.clip, frames=made.clip.frames[order]))
+    shuffled = np.random.default_rng(0).permutation(len(made.clip))
+    inspection = inspect(replace(made.clip, frames=made.clip.frames[shuffled]))
     assert inspection.unordered
     assert len(inspection.objects) == 3
     found = set()
     for obj in inspection.objects:
         assert len(obj.frames) >= 59  # of 60: in one image two touch
         centres = np.array([blob.centre for blob in obj.blobs])
-        nearest = np.abs(centres[:, None] - made.truth[order][obj.frames]).max(axis=-1).argmin(axis=1)
+        nearest = np.abs(centres[:, None] - made.truth[shuffled][obj.frames]).max(axis=-1).argmin(axis=1)
         assert (nearest == nearest[0]).all()  # never confused with another
         found.add(int(nearest[0]))
     assert found == {0, 1, 2}
 
 
-def test_a_clip_in_order_is_followed() -> None:
-    frames = scenes.three_objects().clip.frames
-    assert not is_unordered(find_tracklets(frames, fixed_background(frames)))
+def detected(frames: NDArray[np.uint8]) -> list[list[Blob]]:
+    background = fixed_background(frames)
+    return [find_blobs(image, background, frame) for frame, image in enumerate(frames)]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_frames_in_order_are_surely_so_and_shuffled_ones_are_not(seed: int) -> None:
+    frames = scenes.three_objects(frames=48, seed=seed).clip.frames
+    detections = detected(frames)
+    assert order(detections) > 0.95
+    shuffled = [detections[index] for index in np.random.default_rng(seed).permutation(len(detections))]
+    assert abs(order(shuffled) - 0.5) < chance(len(frames)) - 0.5
+
+
+def test_images_without_detections_say_nothing_about_the_order() -> None:
+    assert order([[], [], []]) == 1.0
 
 
 def test_rendered_solids_are_found_without_their_shadows() -> None:
@@ -70,11 +86,11 @@ def test_an_object_that_looks_like_a_shadow_is_an_object(light: float) -> None:
     images = np.full((12, 40, 40, 3), 0.8, np.float32)
     for frame, image in enumerate(images):
         image[3 * frame : 3 * frame + 6, 10:16] *= light
-    background = unordered_background(images)
-    assert [len(blobs_without_shadow(image, background, 0)) for image in images] == [1] * 12
-    assert len(find_unordered_objects(images, background)) == 1
+    background = unordered_background(to_uint8(images))
+    blobs = [blobs_without_shadow(image, background, frame) for frame, image in enumerate(to_uint8(images))]
+    assert [len(found) for found in blobs] == [1] * 12
+    assert len(find_unordered_objects(blobs)) == 1
 
 
-def test_nothing_is_found_in_equal_images() -> None:
-    images = np.full((5, 20, 20, 3), 0.5, np.float32)
-    assert find_unordered_objects(images, unordered_background(images)) == []
+def test_images_without_detections_show_no_object() -> None:
+    assert find_unordered_objects([[] for _ in range(5)]) == []

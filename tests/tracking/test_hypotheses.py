@@ -38,7 +38,7 @@ def cut_in_two(clip: Clip, *arguments: Any) -> Inspection:
     first, *others = found.objects
     middle = len(first.blobs) // 2
     parts = MovingObject(first.blobs[:middle]), MovingObject(first.blobs[middle:])
-    (right,) = found.hypotheses
+    right = found.hypotheses[0]
     wrong = Hypothesis(right.background, (*parts, *others), False, 1.0, 0.5, "the first object cut in two")
     without = replace(right, objects=right.objects[1:], score=0.4, why="without the first object")
     whole = replace(right, score=0.3, why="as it is")

@@ -167,6 +167,14 @@ def test_another_seed_is_tried_only_if_the_optimiser_failed() -> None:
     assert (trial.hypothesis, trial.seed) == (1, 5)
 
 
+@pytest.mark.parametrize("refusal", [Refusal("distinct", (0, 1)), Refusal("displacement", (0,))])
+def test_a_refusal_of_the_hypothesis_is_not_answered_with_another_seed(refusal: Refusal) -> None:
+    """Look-alikes and an object that rests are facts about the clip, whatever the network starts from."""
+    tried = Tried(Trial(0, 5), (refusal,))
+    assert next_trial([tried], tried, [reading(WHOLE, BELOW)]) is None
+    assert next_trial([tried], tried, [reading(WHOLE, BELOW), reading(WHOLE, BELOW, background=OTHER)]) is None
+
+
 def test_a_training_that_breaks_is_repeated_with_two_more_seeds() -> None:
     tried = [Tried(Trial(0, 5), broken=True)]
     for seed in (6, 7):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from withinpx.data import scenes
-from withinpx.discovery.background import fixed_background
+from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.clip_engine import TOLERANCE, clip_engine
@@ -24,7 +24,7 @@ CHOSEN = torch.tensor([4, 0, 3, 1])
 def engines(mode: BackgroundMode, one_background: bool = True) -> tuple[SparseEngine, DenseEngine]:
     """In double precision, of copies of one network, over frames of three moving objects, one of them once absent."""
     frames = (MADE.clip.frames / 255).astype(np.float32)
-    background = fixed_background(frames)
+    background = fixed_background(MADE.clip.frames)
     changed = torch.from_numpy(background.changed(frames))
     images = torch.from_numpy(frames).permute(0, 3, 1, 2).double()
     backgrounds = torch.from_numpy(background.images).permute(0, 3, 1, 2).double()
