@@ -24,7 +24,7 @@ from withinpx.data.motion import smooth_paths
 from withinpx.data.recording import open_recording
 from withinpx.data.scenes import BLUE, RED, YELLOW, write_clip_video
 from withinpx.data.stage import Camera, GeneratedClip, SceneObject, Stage
-from withinpx.discovery.background import fixed_background, to_float
+from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.discovery.inspection import inspect
 from withinpx.model.autoencoder import new_network
 from withinpx.tracking.attempt import Setup, attempt
@@ -62,7 +62,7 @@ def train_detector() -> Detector:
 
 def resized(detector: Detector, made: GeneratedClip) -> Detector:
     """The same weights for frames of another size."""
-    background = fixed_background(to_float(made.clip.frames[:: max(1, len(made.clip) // 32)]))
+    background = fixed_background(made.clip.frames[:: max(1, len(made.clip) // 32)])
     config = replace(detector.model.config, width=made.clip.width, height=made.clip.height)
     model = new_network(config, 0)
     still = torch.from_numpy(background.images[0]).permute(2, 0, 1)

@@ -12,7 +12,7 @@ from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
 from withinpx.data.scenes import three_objects
-from withinpx.discovery.background import fixed_background, to_float
+from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.windows import changed_boxes, joined
 from withinpx.theory.receptive_field import filters_for
 
@@ -25,7 +25,7 @@ def main(path: Path) -> None:
     """Two panels: foreground through the encoder, Gaussians through the decoder."""
     made = three_objects(seed=2)
     images = made.clip.frames
-    changed = fixed_background(to_float(images)).changed(images)[FRAME]
+    changed = fixed_background(images).changed(images)[FRAME]
     boxes = joined(changed_boxes(torch.from_numpy(changed)), 2 * (ENCODER // 2))
     foreground = [(left, top, right - left, bottom - top) for top, left, bottom, right in boxes]
     side = 2 * SUPPORT

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.discovery.drawings import HEIGHT, RED, WIDTH, Levels, clip_of, disc, drawn, inside, line, lit
+from tests.discovery.drawings import HEIGHT, RED, WIDTH, Levels, clip_of, disc, drawn, inside, line, lit, wall
 from withinpx.data.clip import Clip
 from withinpx.discovery.inspection import Inspection, inspect
 from withinpx.errors import InputError
@@ -115,3 +115,44 @@ def test_a_clip_that_is_all_but_black_is_refused() -> None:
     frames[10] = 3
     with pytest.raises(InputError, match="Nothing moves in a cellar"):
         inspect(Clip(frames, source="a cellar"))
+
+
+def scene(frames: int, colour: tuple[float, float, float], seed: int) -> Clip:
+    return drawn(frames, disc(line(frames, (10, 20), (80, 40)), 6, RED), ground=wall(colour, 20, seed), seed=seed)
+
+
+def joined(*clips: Clip) -> Clip:
+    return Clip(np.concatenate([clip.frames for clip in clips]), source="takes")
+
+
+NIGHT, DAY, MEADOW = (60, 60, 80), (180, 160, 130), (110, 150, 90)
+
+
+@pytest.mark.parametrize("lengths", [(20, 20), (4, 36), (12, 30), (30, 12)])
+def test_a_cut(lengths: tuple[int, int]) -> None:
+    clip = joined(scene(lengths[0], NIGHT, 0), scene(lengths[1], DAY, 1))
+    assert_right_or_refused(clip, 12, max(lengths) - 2)
+
+
+def test_two_cuts() -> None:
+    assert_right_or_refused(joined(scene(15, NIGHT, 0), scene(15, DAY, 1), scene(15, MEADOW, 2)), 12, 40)
+
+
+@pytest.mark.parametrize("frame", [10, 22])
+def test_lights_that_are_switched_on_after_darkness(frame: int) -> None:
+    clip = one_disc()
+    gains = np.where(np.arange(FRAMES) < frame, 0.02, 1)
+    assert_right_or_refused(replace(clip, frames=lit(clip.frames, gains)), 12, FRAMES - frame)
+
+
+@pytest.mark.parametrize("black", [1, 3, 12])
+def test_a_clip_that_begins_black(black: int) -> None:
+    clip = one_disc()
+    gains = np.where(np.arange(FRAMES) < black, 0, 1)
+    assert_right_or_refused(replace(clip, frames=lit(clip.frames, gains)), 12, FRAMES - black)
+
+
+@pytest.mark.parametrize("frames", [2, 3, 5])
+def test_a_clip_of_few_frames_is_refused_with_the_number_that_is_needed(frames: int) -> None:
+    with pytest.raises(InputError, match=f"has {frames} frames: .* needs 6 or more"):
+        inspect(drawn(frames, disc(line(frames, (20, 20), (70, 50)), 6, RED)))

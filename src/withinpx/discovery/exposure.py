@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from withinpx.discovery.background import SMALLEST_NOISE, BackgroundModel, ByteImages, FloatImages
 
 GRID = 64  # rows and columns of the pixels that gains are measured at
+LARGEST_GAIN = 4.0  # beyond, one of two frames is all but dark
+SAME_LIGHT = 0.12  # half of the pixels differ by less from their usual value in the same light, noise included
 DARK, BRIGHT = 24, 232  # levels: outside, a pixel is too dark or saturated to show the gain
 
 
@@ -32,9 +34,18 @@ def in_light_of(background: BackgroundModel, frames: ByteImages) -> ByteImages:
     return normalised(frames, gains_against(frames, background.images)) if background.light_varies else frames
 
 
-def varies(gains: NDArray[np.float64]) -> bool:
-    """Does the light change a pixel of medium brightness by more than the least noise?"""
-    return bool(np.abs(gains - np.median(gains, axis=0)).max() > 2 * SMALLEST_NOISE)
+def varies(frames: ByteImages, gains: NDArray[np.float64]) -> bool:
+    """Does the light change a pixel of medium brightness by more than the least noise, and all pixels alike?
+
+    After a cut, pixels differ by many factors and not by one.
+    """
+    if np.abs(gains - np.median(gains, axis=0)).max() <= 2 * SMALLEST_NOISE:
+        return False
+    pixels = _grid(frames).astype(np.float64) / gains[:, None]
+    usual = np.median(pixels, axis=0)
+    ratios = pixels / np.maximum(usual, DARK)
+    spread = np.median(np.abs(ratios - 1).max(axis=-1), axis=1)
+    return bool(np.quantile(spread, 0.9) < SAME_LIGHT)
 
 
 def normalised(frames: ByteImages, gains: NDArray[np.float64]) -> ByteImages:
@@ -61,4 +72,4 @@ def _gains(pixels: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[n
         good = (usual[:, colour] > DARK) & (usual[:, colour] < BRIGHT)
         if good.mean() > 0.25:
             gains[:, colour] = np.median(pixels[:, good, colour] / usual[good, colour], axis=1)
-    return gains
+    return gains.clip(1 / LARGEST_GAIN, LARGEST_GAIN)

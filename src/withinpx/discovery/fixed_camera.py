@@ -18,7 +18,7 @@ from withinpx.discovery.background import (
     to_uint8,
 )
 
-MOST_FRAMES = 80  # frames, spread over the clip, from which statistics over time are computed
+MOST_FRAMES = 79  # frames, spread over the clip, from which statistics over time are computed
 UNSURE_SHARE = 0.1  # of the frames: a pixel that differs from its median this often may be covered most of the time
 MOST_UNSURE = 0.5  # of the frame: if more is unsure, everything moves
 CLEARLY = 0.5  # a colour seen at only one end of the clip must be this much nearer to the surroundings than the median
@@ -41,9 +41,9 @@ def fixed_background(frames: ByteImages, still: FloatImages | None = None) -> Ba
 
 
 def thinned(frames: ByteImages) -> ByteImages:
-    """At most MOST_FRAMES of the frames, evenly spread."""
+    """At most MOST_FRAMES of the frames, evenly spread; an odd number, so that of two colours one is the majority's."""
     if len(frames) <= MOST_FRAMES:
-        return frames
+        return frames[: max(2, len(frames) - 1 + len(frames) % 2)]
     return np.asarray(frames[np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)])
 
 

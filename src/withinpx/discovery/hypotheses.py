@@ -64,7 +64,7 @@ def ordered_hypotheses(
     """
     frames = len(detections)
     followed = (one for one in find_tracklets(detections) if len(one.blobs) >= min(FOLLOWED, frames))
-    tracklets = [one for one in followed if one.strength > STANDS_OUT]
+    tracklets = [one for one in followed if one.strength > STANDS_OUT or len(one.blobs) > frames / 2]
     size = background.threshold.shape[1], background.threshold.shape[0]
     links = objects_from(tracklets, size, max(FOLLOWED, OFTEN * frames))
     candidates = judged(list(links.objects), frames)
@@ -136,7 +136,8 @@ def with_count(readings: list[Reading], candidates: list[Candidate], count: int)
             nearest = min(apart, key=apart.__getitem__)
             chosen[chosen.index(nearest)] = Candidate(merged_object(nearest.path, least.path), "object")
             cost += apart[nearest]
-    exact = Reading(tuple(chosen), f"{len(chosen)} objects, as many as asked for", cost)
+    why = f"{count} objects, the number given" if len(chosen) == count else f"{len(chosen)} objects, no more were found"
+    exact = Reading(tuple(chosen), why, cost)
     return [exact, *(reading for reading in readings if len(reading.chosen) == count)]
 
 

@@ -34,6 +34,7 @@ LARGEST_NOISE = 0.08  # of full contrast: with more there is no background to sp
 MOST_CHANGED = 0.5  # of the frame: if more differs from the background, it is another scene
 ALIKE = 0.35  # objects whose appearance_distance is below this may be confused
 SURELY_IN_ORDER = 0.9  # of an order of 1: then the frames are not read as unordered images
+FEWEST_FRAMES = 6  # in which motion can be told from noise
 MOST_FRAMES = 240  # of a recording that are inspected
 
 
@@ -139,10 +140,15 @@ def inspect(clip: Clip, background: str = "auto", objects: int | None = None) ->
     frames = clip.frames
     if len(clip) < 2:
         raise InputError(f"{clip.source} is a single image: motion needs two or more.")
+    if len(clip) < FEWEST_FRAMES:
+        raise InputError(
+            f"{clip.source} has {len(clip)} frames: what moves is found by following it, which needs {FEWEST_FRAMES} "
+            f"or more. Give more frames, or leave out --every."
+        )
     if all(np.array_equal(frame, frames[0]) for frame in frames):
         raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
     gains = measured_gains(frames)
-    if background != "nearby" and varies(gains):
+    if background != "nearby" and varies(frames, gains):
         model, camera = choose_background(normalised(frames, gains), background)
         model = replace(model, light_varies=model.is_still)
         clip = replace(clip, frames=in_light_of(model, frames))

@@ -235,7 +235,7 @@ def _solid(mask: Mask) -> Mask:
 
 def _separated(region: Mask, contrast: NDArray[np.uint8]) -> list[Mask]:
     """The parts of a region: several where objects touch only with their faint rims (legs, shadows)."""
-    return pieces(region, region & (contrast > STRONG * np.quantile(contrast[region], 0.9)))
+    return pieces(region, _solid(region & (contrast > STRONG * np.quantile(contrast[region], 0.9))))
 
 
 def pieces(region: Mask, core: Mask, least: float = PART) -> list[Mask]:
@@ -243,7 +243,7 @@ def pieces(region: Mask, core: Mask, least: float = PART) -> list[Mask]:
 
     A piece with less than this share of all core pixels is no piece of its own.
     """
-    _, labels = cv2.connectedComponents(_solid(core).view(np.uint8), connectivity=8)
+    _, labels = cv2.connectedComponents(core.view(np.uint8), connectivity=8)
     areas = np.bincount(labels[region])[1:]
     large = 1 + np.flatnonzero(areas >= max(SMALLEST_AREA, least * areas.sum()))
     if len(large) < 2:

@@ -10,11 +10,13 @@ from scipy.optimize import linear_sum_assignment
 from withinpx.discovery.objects import Blob, MovingObject, appearance_distance
 
 REACH = 3.0  # radii that an object may move from one frame to the next
+AT_REST = 0.25  # radii that an object at rest may seem to move
 MOST_TRACKLETS = 400  # the longest; the others are noise
 NEW_OBJECT = 1.0  # what another object costs, in units of appearance_distance
 SMALLEST_TRAVEL = 0.25  # of its size, and
 SMALLEST_TRAVEL_PX = 2.0  # what travels less is stationary
 AT_ONCE = 3  # frames: one tracklet continues the other within this gap
+OVERLAP = 3  # frames: an object that breaks into pieces is seen twice for less
 STEADY = 5  # frames from which a velocity is measured
 LONG_GAP = 50  # frames: beyond, the length of a gap says nothing more
 FORBIDDEN = 1e3
@@ -42,7 +44,7 @@ def find_tracklets(detections: list[list[Blob]]) -> list[MovingObject]:
                     linked.add(column)
         new = [[blob] for column, blob in enumerate(blobs) if column not in linked]
         tracklets += new
-        active = [tracklet for tracklet in active if tracklet[-1].frame == frame] + new
+        active = [tracklet for tracklet in active if frame - tracklet[-1].frame < AT_ONCE] + new
     longest = sorted((tuple(tracklet) for tracklet in tracklets), key=len, reverse=True)[:MOST_TRACKLETS]
     return [MovingObject(blobs) for blobs in sorted(longest, key=lambda blobs: blobs[0].frame)]
 
@@ -56,7 +58,8 @@ def _link_cost(tracklets: list[list[Blob]], blobs: list[Blob]) -> NDArray[np.flo
     position, previous, centres = (np.array([blob.centre for blob in some]) for some in (last, before, blobs))
     predicted = position + ahead * (position - previous) / elapsed
     away = np.minimum(*(np.hypot(*(centres - start[:, None]).T).T for start in (predicted, position)))
-    reach = REACH * np.sqrt(np.maximum.outer([blob.area for blob in last], [blob.area for blob in blobs]) / np.pi)
+    radii = np.where(ahead == 1, REACH, AT_REST)  # after a gap only what rests is surely the same
+    reach = radii * np.sqrt(np.maximum.outer([blob.area for blob in last], [blob.area for blob in blobs]) / np.pi)
     one, other = (np.array([blob.appearance for blob in some]) for some in (last, blobs))
     return np.asarray(np.minimum(np.maximum(away / reach, appearance_distance(one[:, None], other)), 10))
 
@@ -78,7 +81,11 @@ def objects_from(tracklets: list[MovingObject], size: tuple[int, int], least: fl
 
 
 def _object(tracklets: list[MovingObject], path: list[int]) -> MovingObject:
-    return MovingObject(tuple(blob for index in path for blob in tracklets[index].blobs))
+    """The tracklets as one object; where two of them overlap in time, their detections are pieces of one."""
+    blobs: dict[int, Blob] = {}
+    for blob in (blob for index in path for blob in tracklets[index].blobs):
+        blobs[blob.frame] = blobs[blob.frame].joined(blob) if blob.frame in blobs else blob
+    return MovingObject(tuple(blobs[frame] for frame in sorted(blobs)))
 
 
 def _paths(tracklets: list[MovingObject], cost: NDArray[np.float64]) -> list[list[int]]:
@@ -131,7 +138,8 @@ def _join_cost(tracklets: list[MovingObject], size: tuple[int, int], certain: ND
     apart = np.where(at_once, np.minimum(apart, 0.5 * appearance_distance(end[:, None], start)), apart)
     cost = 0.7 * apart + 0.2 * np.minimum(away / reach, 1) + 0.1 * np.minimum(gap / LONG_GAP, 1)
     far = np.logical_and.outer(certain, certain)
-    possible = (gap >= 1) & (apart < NEW_OBJECT) & ((away < reach) | far)
+    possible = (apart < NEW_OBJECT) & (((gap > -OVERLAP) & (away < reach)) | ((gap >= 1) & far))
+    possible = np.triu(possible, 1)  # tracklets are in the order of their first frames
     return np.where(possible, cost, FORBIDDEN)
 
 

@@ -181,7 +181,7 @@ class Detector:
             selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
             detector = cls(
                 model,
-                BackgroundModel(arrays["images"], arrays["threshold"], bool(about["light_varies"])),
+                BackgroundModel(arrays["images"], arrays["threshold"], bool(about.get("light_varies", False))),
                 Selection(**selection),
                 (int(about["recording"][0]), int(about["recording"][1])),
                 tuple(_read_shift(shift) for shift in about["shifts"]),
