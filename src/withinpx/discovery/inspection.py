@@ -140,13 +140,13 @@ def inspect(clip: Clip, background: str = "auto", objects: int | None = None) ->
     frames = clip.frames
     if len(clip) < 2:
         raise InputError(f"{clip.source} is a single image: motion needs two or more.")
+    if all(np.array_equal(frame, frames[0]) for frame in frames):
+        raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
     if len(clip) < FEWEST_FRAMES:
         raise InputError(
             f"{clip.source} has {len(clip)} frames: what moves is found by following it, which needs {FEWEST_FRAMES} "
             f"or more. Give more frames, or leave out --every."
         )
-    if all(np.array_equal(frame, frames[0]) for frame in frames):
-        raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
     gains = measured_gains(frames)
     if background != "nearby" and varies(frames, gains):
         model, camera = choose_background(normalised(frames, gains), background)
