@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.inspection import Inspection
@@ -46,9 +47,7 @@ def draw(ax: Axes, inspection: Inspection, hypothesis: Hypothesis) -> None:
         ax.plot(x, y, style, color=colour, markersize=2.5, linewidth=0.8)
         for blob in obj.blobs[:: max(1, len(obj.blobs) // 4)]:
             left, top, right, bottom = blob.box
-            ax.add_patch(
-                plt.Rectangle((left, top), right - left, bottom - top, fill=False, color=colour, linewidth=0.8)
-            )
+            ax.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False, color=colour, linewidth=0.8))
     score = np.round(hypothesis.score, 2)
     ax.set_title(f"score {score:g}: {hypothesis.why}", fontsize=6.5, wrap=True)
 
