@@ -36,7 +36,9 @@ def fixed_background(frames: ByteImages, still: FloatImages | None = None) -> Ba
     median = quantile(some)
     typical = usual_difference(some, median)
     image = without_resting(some, median, noise_threshold(typical)) if still is None else to_uint8(still[0])
-    threshold = noise_threshold(np.minimum(typical, usual_difference(some, image)))
+    if image is not median:
+        typical = np.minimum(typical, usual_difference(some, image))
+    threshold = noise_threshold(typical)
     return BackgroundModel(to_float(image)[None], threshold + sway(some, image, threshold))
 
 

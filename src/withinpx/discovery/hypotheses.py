@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.objects import STANDS_OUT, Blob, MovingObject, appearance_distance
+from withinpx.discovery.objects import STANDS_OUT, Blob, MovingObject, appearance_distance, merged
 from withinpx.discovery.tracklets import AT_ONCE, find_tracklets, moves, objects_from
 
 OFTEN = 0.1  # of the frames: what another object costs, so one that is seen less often is a flicker
@@ -111,10 +111,10 @@ def alternatives(first: Reading, others: list[Candidate], candidates: list[Candi
     for one, other in combinations(best, 2):
         if not set(one.path.frames) & set(other.path.frames):
             apart = float(appearance_distance(one.path.appearance, other.path.appearance))
-            merged = Candidate(merged_object(one.path, other.path), "object")
+            whole = Candidate(merged([one.path, other.path]), "object")
             rest = tuple(some for some in best if some not in (one, other))
             why = f"objects {number[id(one)]} and {number[id(other)]}, never seen together, are one"
-            readings.append(Reading((*rest, merged), why, apart))
+            readings.append(Reading((*rest, whole), why, apart))
     return readings
 
 
@@ -134,7 +134,7 @@ def with_count(readings: list[Reading], candidates: list[Candidate], count: int)
         chosen.remove(least)
         if apart and min(apart.values()) < LOOKS_LIKE:  # rather a second sight of another object than none
             nearest = min(apart, key=apart.__getitem__)
-            chosen[chosen.index(nearest)] = Candidate(merged_object(nearest.path, least.path), "object")
+            chosen[chosen.index(nearest)] = Candidate(merged([nearest.path, least.path]), "object")
             cost += apart[nearest]
     why = f"{count} objects, the number given" if len(chosen) == count else f"{len(chosen)} objects, no more were found"
     exact = Reading(tuple(chosen), why, cost)
@@ -152,14 +152,6 @@ def _is_explained(one: Candidate, reading: Reading, candidates: list[Candidate])
     return any(detections <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in reading.chosen) or (
         one in reading.chosen
     )
-
-
-def merged_object(one: MovingObject, other: MovingObject) -> MovingObject:
-    """Both as one object; where both are seen, as one detection."""
-    blobs = {blob.frame: blob for blob in one.blobs}
-    for blob in other.blobs:
-        blobs[blob.frame] = blobs[blob.frame].joined(blob) if blob.frame in blobs else blob
-    return MovingObject(tuple(blobs[frame] for frame in sorted(blobs)))
 
 
 def judged(paths: list[MovingObject], frames: int) -> list[Candidate]:
@@ -207,7 +199,7 @@ def seen_moving(path: MovingObject) -> bool:
 def with_part(one: MovingObject, part: MovingObject) -> MovingObject:
     """The object with the detections of its part, in the frames in which it is seen itself."""
     seen = set(one.frames)
-    return merged_object(one, MovingObject(tuple(blob for blob in part.blobs if blob.frame in seen)))
+    return merged([one, MovingObject(tuple(blob for blob in part.blobs if blob.frame in seen))])
 
 
 def _role(path: MovingObject, larger: list[Candidate], frames: int) -> tuple[Role, int | None]:

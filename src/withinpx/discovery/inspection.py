@@ -106,8 +106,9 @@ class Inspection:
 
     def under(self, hypothesis: Hypothesis) -> "Inspection":
         """The same clip, read by another of its hypotheses."""
-        chosen = hypothesis
-        return replace(self, background=chosen.background, objects=chosen.objects, unordered=chosen.unordered)
+        return replace(
+            self, background=hypothesis.background, objects=hypothesis.objects, unordered=hypothesis.unordered
+        )
 
     def scaled(self, by: float) -> "Inspection":
         """The same objects in smaller frames; only the noise of the background is measured anew."""

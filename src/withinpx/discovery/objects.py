@@ -1,7 +1,7 @@
 """Detections: regions of a frame that differ from the background, and objects made of them, one per frame at most."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import cv2
@@ -123,6 +123,14 @@ class MovingObject:
         """Its median colour, and the logarithm of its median area."""
         colour = np.median([blob.colour for blob in self.blobs], axis=0)
         return np.append(colour, np.log(np.median([blob.area for blob in self.blobs])))
+
+
+def merged(objects: Sequence[MovingObject]) -> MovingObject:
+    """All of them as one object; where several are seen in a frame, their detections are pieces of one."""
+    blobs: dict[int, Blob] = {}
+    for blob in (blob for obj in objects for blob in obj.blobs):
+        blobs[blob.frame] = blobs[blob.frame].joined(blob) if blob.frame in blobs else blob
+    return MovingObject(tuple(blobs[frame] for frame in sorted(blobs)))
 
 
 def appearance_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

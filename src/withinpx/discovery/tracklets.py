@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from withinpx.discovery.objects import Blob, MovingObject, appearance_distance
+from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, merged
 
 REACH = 3.0  # radii that an object may move from one frame to the next
 AT_REST = 0.25  # radii that an object at rest may seem to move
@@ -71,21 +71,15 @@ def objects_from(tracklets: list[MovingObject], size: tuple[int, int], least: fl
     enough, tracklets are joined wherever they are, for an object may have been missed on its way.
     """
     near = _paths(tracklets, _join_cost(tracklets, size, np.zeros(len(tracklets), np.bool_)))
-    wholes = [(path, _object(tracklets, path)) for path in near]
+    wholes = [(path, merged([tracklets[index] for index in path])) for path in near]
     often = {index: moves(whole) for path, whole in wholes if len(whole.blobs) >= least for index in path}
     kept = [tracklets[index] for index in sorted(often)]
     cost = _join_cost(kept, size, np.array([often[index] for index in sorted(often)], np.bool_))
     far = _paths(kept, cost)
-    objects = [_object(kept, path) for path in far] + [whole for _, whole in wholes if len(whole.blobs) < least]
+    objects = [merged([kept[index] for index in path]) for path in far] + [
+        whole for _, whole in wholes if len(whole.blobs) < least
+    ]
     return Links(tuple(objects), sum(float(cost[one, other]) for path in far for one, other in pairwise(path)))
-
-
-def _object(tracklets: list[MovingObject], path: list[int]) -> MovingObject:
-    """The tracklets as one object; where two of them overlap in time, their detections are pieces of one."""
-    blobs: dict[int, Blob] = {}
-    for blob in (blob for index in path for blob in tracklets[index].blobs):
-        blobs[blob.frame] = blobs[blob.frame].joined(blob) if blob.frame in blobs else blob
-    return MovingObject(tuple(blobs[frame] for frame in sorted(blobs)))
 
 
 def _paths(tracklets: list[MovingObject], cost: NDArray[np.float64]) -> list[list[int]]:
