@@ -1,7 +1,5 @@
 """Moving objects are found, and clips that cannot be used are refused."""
 
-import re
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -95,14 +93,14 @@ def test_a_clip_in_which_something_only_blinks_is_refused(lit: int, period: int)
         inspect(clip_of(blinking(empty(30), lit, period), "a lamp"))
 
 
-@pytest.mark.parametrize(("lit", "period"), [(1, 3), (4, 8)])
-def test_what_blinks_beside_a_moving_object_is_stationary(lit: int, period: int) -> None:
+@pytest.mark.parametrize(("lit", "period", "x"), [(1, 3, 35), (4, 8, 36)])  # of its first detection
+def test_what_blinks_beside_a_moving_object_is_stationary(lit: int, period: int, x: int) -> None:
     path = np.stack([np.linspace(6, 58, 30), np.full(30, 40.0)], axis=1)
     moving = Stage((SceneObject("disc", scenes.RED, 9, path),), 64, 48).render().clip.frames
     inspection = inspect(clip_of(blinking(moving, lit, period)))
     assert (len(inspection.objects), len(inspection.stationary)) == (1, 1)
     (warning,) = make_plan(inspection, TrackOptions()).warnings
-    assert re.fullmatch(r"something changes at \(3[56], 25\) but never moves away: it is no object", warning)
+    assert warning == f"something changes at ({x}, 25) but never moves away: it is no object"
 
 
 def test_a_single_image_is_refused() -> None:
