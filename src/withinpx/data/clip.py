@@ -1,7 +1,8 @@
 """A Clip: frames of one recording in memory, in the order they were taken."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import length_hint
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,21 +63,13 @@ class Clip:
 
     @classmethod
     def of(
-        cls, frames: list[Frame], source: str, selection: Selection, lost: list[str], *, complete: bool = True
+        cls, frames: Iterable[Frame], source: str, selection: Selection, lost: list[str], *, complete: bool = True
     ) -> "Clip":
-        """The decoded frames of a recording."""
-        if not frames:
-            raise InputError(f"{source} has no frame that can be decoded in the selected part.")
-        return cls(
-            np.stack([frame.pixels for frame in frames]),
-            np.array([frame.time_s for frame in frames]),
-            source,
-            selection.selection,
-            tuple(lost),
-            np.array([frame.number for frame in frames]),
-            frames[0].size,
-            complete,
-        )
+        """The frames of a recording, which may be decoded and add to ``lost`` as they are iterated over."""
+        stack = FrameStack(length_hint(frames))
+        for frame in frames:
+            stack.add(frame)
+        return stack.clip(source, selection, lost, complete=complete)
 
     def scaled(self, by: float) -> "Clip":
         """The same frames at another size."""
@@ -89,3 +82,48 @@ class Clip:
     def stream(self) -> Iterator[Frame]:
         for pixels, time_s, number in zip(self.frames, self.times_s.tolist(), self.numbers.tolist(), strict=True):
             yield Frame(pixels, time_s, number, self.size)
+
+
+class FrameStack:
+    """Frames in one array as they are decoded: to stack them at the end would take as long again as to decode them."""
+
+    def __init__(self, expected: int = 0) -> None:
+        self._expected, self._size = expected, (0, 0)
+        self._pixels = np.empty((0, 0, 0, 0), np.uint8)  # with room for more frames
+        self._times_s: list[float] = []
+        self._numbers: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, frame: Frame) -> None:
+        count = len(self)
+        if count == len(self._pixels):
+            larger = np.empty((max(1, self._expected, 2 * count), *frame.pixels.shape), np.uint8)
+            if count:
+                larger[:count] = self._pixels
+            self._pixels = larger
+        self._pixels[count] = frame.pixels
+        self._times_s.append(frame.time_s)
+        self._numbers.append(frame.number)
+        self._size = frame.size
+
+    def halve(self) -> None:
+        """Keep every other frame."""
+        self._times_s, self._numbers = self._times_s[::2], self._numbers[::2]
+        for index in range(len(self)):
+            self._pixels[index] = self._pixels[2 * index]
+
+    def clip(self, source: str, selection: Selection, lost: list[str], *, complete: bool) -> Clip:
+        if not len(self):
+            raise InputError(f"{source} has no frame that can be decoded in the selected part.")
+        return Clip(
+            self._pixels[: len(self)],
+            np.array(self._times_s),
+            source,
+            selection.selection,
+            tuple(lost),
+            np.array(self._numbers),
+            self._size,
+            complete,
+        )

@@ -10,7 +10,7 @@ from threading import Event, Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.data.clip import Clip
+from withinpx.data.clip import Clip, FrameStack
 from withinpx.data.images import select_images, stream_images
 from withinpx.data.selection import EVERYTHING, Frame, OnFrame, Selection, thinning_step
 from withinpx.errors import InputError
@@ -34,10 +34,7 @@ class Recording:
         self, selection: Selection = EVERYTHING, *, losses: list[str] | None = None, on_frame: OnFrame | None = None
     ) -> Iterator[Frame]:
         """Selected frames one by one. Gaps that cannot be decoded are appended to ``losses``."""
-        for frame in self._decoded(selection, losses):
-            if on_frame is not None:
-                on_frame(frame)
-            yield frame
+        return _reported(self._decoded(selection, losses), on_frame)
 
     def _decoded(self, selection: Selection, losses: list[str] | None) -> Iterator[Frame]:
         if self.clip is not None:
@@ -54,7 +51,7 @@ class Recording:
     def read(self, selection: Selection = EVERYTHING) -> Clip:
         """All selected frames in memory."""
         losses: list[str] = []
-        return Clip.of(list(self.stream(selection, losses=losses)), self.source, selection, losses)
+        return Clip.of(self.stream(selection, losses=losses), self.source, selection, losses)
 
     def sample(self, selection: Selection, most: int, *, on_frame: OnFrame | None = None) -> Clip:
         """At most ``most`` of the selected frames: all of a short recording, every n-th of a long one.
@@ -66,12 +63,7 @@ class Recording:
         if self.clip is None and not path.is_dir():
             return _sample_video(path, selection, most, on_frame)
         frames, step = self._every_nth(selection, most)
-        kept = []
-        for frame in frames:
-            if on_frame is not None:
-                on_frame(frame)
-            kept.append(frame)
-        return Clip.of(kept, self.source, selection, [], complete=step == 1)
+        return Clip.of(_reported(frames, on_frame), self.source, selection, [], complete=step == 1)
 
     def _every_nth(self, selection: Selection, most: int) -> tuple[Iterator[Frame], int]:
         """Frames of an array or a folder, where each can be had by itself, and the step between two."""
@@ -103,28 +95,28 @@ def _decode_sample(path: Path, selection: Selection, most: int, on_frame: OnFram
 
     losses: list[str] = []
     thinned = _Thinned(most, promised)
-    for frame in stream_wanted(path, selection, losses, thinned.wants):
-        if on_frame is not None:
-            on_frame(frame)
+    for frame in _reported(stream_wanted(path, selection, losses, thinned.wants), on_frame):
         thinned.add(frame)
     if promised and thinned.step > 1 and 2 * len(thinned.frames) <= most:  # fewer frames than promised
         return _decode_sample(path, selection, most, on_frame)
-    return Clip.of(thinned.frames, str(path), selection, losses, complete=thinned.step == 1)
+    return thinned.frames.clip(str(path), selection, losses, complete=thinned.step == 1)
 
 
 class _Thinned:
     """Every n-th frame of a stream whose length is not known before its end; n doubles when they become too many."""
 
     def __init__(self, most: int, promised: int = 0) -> None:
-        self._most, self.frames, self.step = most, list[Frame](), thinning_step(promised, most)
+        self._most, self.step = most, thinning_step(promised, most)
+        self.frames = FrameStack(-(-promised // self.step))
 
     def wants(self, count: int) -> bool:
         return count % self.step == 0
 
     def add(self, frame: Frame) -> None:
-        self.frames.append(frame)
+        self.frames.add(frame)
         if len(self.frames) > self._most:
-            self.frames, self.step = self.frames[::2], 2 * self.step
+            self.frames.halve()
+            self.step *= 2
 
 
 Source = str | os.PathLike[str] | NDArray[np.uint8] | Clip | Recording
@@ -161,6 +153,13 @@ def read_clip(source: Source, selection: Selection = EVERYTHING) -> Clip:
     Clip(array: 3 frames of 64x48 px, colour)
     """
     return open_recording(source).read(selection)
+
+
+def _reported(frames: Iterator[Frame], on_frame: OnFrame | None) -> Iterator[Frame]:
+    for frame in frames:
+        if on_frame is not None:
+            on_frame(frame)
+        yield frame
 
 
 def _selected(clip: Clip, selection: Selection) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from av.error import FFmpegError
 from numpy.typing import NDArray
 
-from withinpx.data.clip import MOST_PIXELS, Clip
+from withinpx.data.clip import MOST_PIXELS, Clip, FrameStack
 from withinpx.data.missing_frames import MissingFrames
 from withinpx.data.selection import Frame, OnFrame, Selection, thinning_step
 from withinpx.data.video import ALL_CORES, STRICT, Converter, decodable, is_shown, opened, promised_end, rate_of
@@ -61,10 +61,12 @@ def sample_by_seeking(path: Path, selection: Selection, most: int, on_frame: OnF
             if not len(numbers) or WORTHWHILE * index.cost(numbers) > selected[-1]:
                 return None
             _check_start(path, index)
-            frames = list(_frames(path, index, numbers, selection, on_frame))
+            frames = FrameStack(len(numbers))
+            for frame in _frames(path, index, numbers, selection, on_frame):
+                frames.add(frame)
         except (SeekError, FFmpegError, IndexError):  # IndexError: a packet of a stream that does not exist
             continue
-        return Clip.of(frames, str(path), selection, losses, complete=step == 1)
+        return frames.clip(str(path), selection, losses, complete=step == 1)
     return None
 
 

@@ -27,7 +27,7 @@ VP8_SHOWN = 0x10  # a flag in a packet's first byte
 def read_video(path: Path, selection: Selection = EVERYTHING) -> Clip:
     """The selected frames of a video, in memory."""
     losses: list[str] = []
-    return Clip.of(list(stream_video(path, selection, losses)), str(path), selection, losses)
+    return Clip.of(stream_video(path, selection, losses), str(path), selection, losses)
 
 
 def stream_video(path: Path, selection: Selection = EVERYTHING, losses: list[str] | None = None) -> Iterator[Frame]:

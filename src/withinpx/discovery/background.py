@@ -18,6 +18,7 @@ SMALLEST_NOISE = 1.5 * LEVEL  # rounding and compression alone
 NOISE_FACTOR = 5.0  # a pixel that differs by more than this many times its noise shows an object
 NEIGHBOURS = 4  # of the 3x3 pixels around a changed one, itself included, that must have changed as well
 QUARTILE_TO_MEDIAN = 2.12  # of the absolute value of normal noise
+FAINT = 0.5  # of the threshold: regions that are connected by pixels beyond this are one detection
 BLOCK = 4_000_000  # values of a clip that are held as floats at once
 
 
@@ -70,6 +71,11 @@ class BackgroundModel:
         return np.asarray(self.threshold / np.float32(LEVEL), np.float32)
 
     @cached_property
+    def sure_and_faint(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The whole levels beyond which a pixel surely differs, and beyond which it differs faintly."""
+        return whole_levels(self.threshold), whole_levels(np.float32(FAINT) * self.threshold)
+
+    @cached_property
     def _levels(self) -> tuple[ByteImages, ByteImages]:
         """For each pixel and colour the lowest level that is background, and how many more are."""
         still, limit = self.images[0], self.threshold[..., None]
@@ -91,6 +97,11 @@ def to_float(images: Images) -> FloatImages:
 
 def to_uint8(images: FloatImages) -> ByteImages:
     return (images * np.float32(255)).round().astype(np.uint8)
+
+
+def whole_levels(threshold: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The largest level up to a threshold: whole levels beyond one are beyond the other, and bytes compare fast."""
+    return np.asarray(np.minimum(threshold / np.float32(LEVEL), 255), np.uint8)
 
 
 def difference(images: Images, backgrounds: FloatImages) -> NDArray[np.float32]:

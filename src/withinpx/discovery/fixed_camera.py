@@ -1,6 +1,6 @@
 """The background of a fixed camera: the median over time, and the other colour where an object rested for long."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import cv2
 import numpy as np
@@ -16,6 +16,7 @@ from withinpx.discovery.background import (
     FloatImages,
     to_float,
     to_uint8,
+    whole_levels,
 )
 
 MOST_FRAMES = 79  # frames, spread over the clip, from which statistics over time are computed
@@ -34,48 +35,39 @@ def fixed_background(frames: ByteImages, still: FloatImages | None = None) -> Ba
     """The background of a fixed camera. If ``still`` is given, only its noise is measured."""
     some = thinned(frames)
     median = quantile(some)
-    typical = usual_difference(some, median)
-    image = without_resting(some, median, noise_threshold(typical)) if still is None else to_uint8(still[0])
+    apart = differences(some, median)
+    typical = usual_difference(apart)
+    image = without_resting(some, apart, median, noise_threshold(typical)) if still is None else to_uint8(still[0])
     if image is not median:
-        typical = np.minimum(typical, usual_difference(some, image))
+        apart = differences(some, image)
+        typical = np.minimum(typical, usual_difference(apart))
     threshold = noise_threshold(typical)
-    return BackgroundModel(to_float(image)[None], threshold + sway(some, image, threshold))
+    return BackgroundModel(to_float(image)[None], threshold + sway(some, apart, image, threshold))
 
 
-def thinned(frames: ByteImages) -> ByteImages:
+def thinned(frames: ByteImages) -> list[Bytes]:
     """At most MOST_FRAMES of the frames, evenly spread; an odd number, so that of two colours one is the majority's."""
     if len(frames) <= MOST_FRAMES:
-        return frames[: max(2, len(frames) - 1 + len(frames) % 2)]
-    return np.asarray(frames[np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)])
+        return list(frames[: max(2, len(frames) - 1 + len(frames) % 2)])
+    return [frames[index] for index in np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int)]
 
 
-def quantile(
-    images: Sequence[Bytes] | ByteImages, share: float = 0.5, counted: Sequence[NDArray[np.bool_]] | None = None
-) -> Bytes:
-    """The lower quantile of each value over at most 255 images, bit by bit: each image is compared eight times.
-
-    ``counted`` are masks (of the images' leading shape) that say which images count at which pixel.
-    """
-    shape = images[0].shape
-    rows = [np.ascontiguousarray(image).reshape(shape[0], -1) for image in images]
-    weights = None
-    if counted is not None:
-        repeats = int(np.prod(shape)) // counted[0].size
-        weights = [np.repeat(mask.reshape(shape[0], -1).view(np.uint8), repeats, axis=1) for mask in counted]
-    total = len(rows) if weights is None else np.sum(weights, axis=0, dtype=np.int32)
-    needed = np.asarray(total - np.floor(share * (np.maximum(total, 1) - 1)), np.int32)  # values that must be as large
-    value = np.zeros_like(rows[0])
+def quantile(images: Sequence[Bytes], share: float = 0.5) -> Bytes:
+    """The lower quantile of each value over at most 255 images, bit by bit: each image is compared eight times."""
+    rows = [np.ascontiguousarray(image).reshape(len(image), -1) for image in images]
+    needed = len(rows) - int(share * (len(rows) - 1))  # values that must be as large
+    value, larger = np.zeros_like(rows[0]), np.empty_like(rows[0])
     for bit in (128, 64, 32, 16, 8, 4, 2, 1):
         trial = value | np.uint8(bit)
         count = np.zeros_like(value)
-        for index, row in enumerate(rows):
-            larger = np.asarray(cv2.compare(row, trial, cv2.CMP_GE), np.uint8)
-            count += larger & (1 if weights is None else weights[index])
+        for row in rows:
+            cv2.compare(row, trial, cv2.CMP_GE, larger)
+            count -= larger  # 255 where it is, which is -1
         value = np.where(count >= needed, trial, value)
-    return value.reshape(shape)
+    return value.reshape(images[0].shape)
 
 
-def differences(frames: ByteImages, image: Bytes) -> list[Bytes]:
+def differences(frames: Sequence[Bytes], image: Bytes) -> list[Bytes]:
     """How far each pixel of each frame is from the image, in the colour that differs most, in levels."""
     return [largest_colour(absolute_difference(frame, image)) for frame in frames]
 
@@ -92,9 +84,8 @@ def largest_colour(image: Bytes) -> Bytes:
     return np.asarray(cv2.max(cv2.max(red, green), blue), np.uint8)
 
 
-def usual_difference(frames: ByteImages, image: Bytes) -> NDArray[np.float32]:
+def usual_difference(apart: Sequence[Bytes]) -> NDArray[np.float32]:
     """By how much each pixel differs in half of the frames: its noise, also where objects are half of the time."""
-    apart = differences(frames, image)
     half, quarter = (to_float(quantile(apart, share)) for share in (0.5, 0.25))
     # half a level of the quarter was lost to rounding
     return np.asarray(np.minimum(half, QUARTILE_TO_MEDIAN * (quarter + LEVEL / 2)), np.float32)
@@ -111,20 +102,23 @@ def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)
 
 
-def without_resting(frames: ByteImages, median: Bytes, threshold: NDArray[np.float32]) -> Bytes:
+def without_resting(
+    frames: Sequence[Bytes], apart: Sequence[Bytes], median: Bytes, threshold: NDArray[np.float32]
+) -> Bytes:
     """The median, and where an object rested for most of the clip, the colour seen when it was away.
 
+    ``apart`` are the frames' differences to the median.
     Which of a pixel's two colours is the background's follows from time and space: a colour seen at both ends of the
     clip but not in between is the background, and the background resembles the surely empty pixels around.
     """
     limit = threshold / LEVEL
-    beyond = np.mean([apart > limit for apart in differences(frames, median)], axis=0)
-    unsure = cv2.morphologyEx((beyond > UNSURE_SHARE).view(np.uint8), cv2.MORPH_OPEN, CROSS) > 0
+    beyond = frames_beyond(apart, threshold)
+    unsure = cv2.morphologyEx((beyond > UNSURE_SHARE * len(frames)).view(np.uint8), cv2.MORPH_OPEN, CROSS) > 0
     if not unsure.any() or unsure.mean() > MOST_UNSURE:
         return median
     hole = np.asarray(cv2.dilate(unsure.view(np.uint8), CROSS, iterations=3), np.uint8)
     usual, around = median[unsure], filled_in(median, hole)[unsure]
-    pixels = frames[:, unsure]
+    pixels = np.stack([frame[unsure] for frame in frames])
     other = _mean_of_nearest(pixels, around)
     end = -(-len(frames) // 20)
     shows_other = (_apart(part, other) < _apart(part, usual) for part in (pixels[:end], pixels[-end:]))
@@ -139,6 +133,15 @@ def without_resting(frames: ByteImages, median: Bytes, threshold: NDArray[np.flo
     image[never_uncovered] = around[never_uncovered[unsure]]
     image[uncovered] = other[uncovered[unsure]]
     return image
+
+
+def frames_beyond(apart: Iterable[Bytes], threshold: NDArray[np.float32]) -> Bytes:
+    """In how many frames each pixel differs by more than the threshold, given by how many levels it differs."""
+    limit = whole_levels(threshold)
+    count = np.zeros_like(limit)
+    for levels in apart:
+        count += levels > limit
+    return count
 
 
 def _apart(one: Bytes, other: Bytes) -> NDArray[np.int16]:
@@ -177,20 +180,21 @@ def filled_in(image: Bytes, hole: Bytes) -> Bytes:
     return np.asarray(filled.round().clip(0, 255), np.uint8)
 
 
-def sway(frames: ByteImages, image: Bytes, threshold: NDArray[np.float32]) -> NDArray[np.float32]:
+def sway(
+    frames: Sequence[Bytes], apart: Sequence[Bytes], image: Bytes, threshold: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """How much more a pixel may differ where the background itself moves by a few pixels, as leaves do.
 
-    A pixel sways if most of its changes are colours that the background has within SWAY_PX.
+    A pixel sways if most of its changes are colours that the background has within SWAY_PX. ``apart`` are the frames'
+    differences to the image.
     """
     around = np.ones((2 * SWAY_PX + 1, 2 * SWAY_PX + 1))
     low, high = (np.asarray(edge(image, around), np.uint8).reshape(image.shape) for edge in (cv2.erode, cv2.dilate))
-    limit = np.asarray(threshold / LEVEL, np.uint8)
-    changed, unexplained = np.zeros(limit.shape, np.int32), np.zeros(limit.shape, np.int32)
-    for frame in frames:
-        changed += largest_colour(absolute_difference(frame, image)) > limit
-        unexplained += _outside(frame, low, high) > limit
-    often = cv2.blur(changed.astype(np.float32), (7, 7))
-    sways = (often > 0.02 * len(frames)) & (cv2.blur(unexplained.astype(np.float32), (7, 7)) < SWAYS * often)
+    often, unexplained = (
+        cv2.blur(frames_beyond(some, threshold).astype(np.float32), (7, 7))
+        for some in (apart, (_outside(frame, low, high) for frame in frames))
+    )
+    sways = (often > 0.02 * len(frames)) & (unexplained < SWAYS * often)
     room = np.maximum(_outside(low, image, image), _outside(high, image, image))
     return np.where(cv2.dilate(sways.view(np.uint8), around) > 0, to_float(room), np.float32(0))
 

@@ -13,7 +13,6 @@ from withinpx.discovery.background import LEVEL, NEIGHBOURS, BackgroundModel, By
 from withinpx.discovery.fixed_camera import absolute_difference, largest_colour
 
 SMALLEST_AREA = 6  # px: less is noise
-FAINT = 0.5  # of the threshold: regions that are connected by pixels beyond this are one detection
 STANDS_OUT = 8.0  # of Blob.strength: what stands out less is flicker
 CLOSING = 2  # px: parts of one object are at most twice this far apart
 STRONG = 0.35  # of a blob's high contrast: objects that touch are separated where both are fainter than this,
@@ -142,7 +141,7 @@ def appearance_distance(one: NDArray[np.float64], other: NDArray[np.float64]) ->
 def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
     """The connected regions of a frame (height, width, colours) that differ from the background."""
     view = View.of(image, background, frame)
-    sure, faint = (_dense(view.contrast > share * view.limit) for share in (1.0, FAINT))
+    sure, faint = (_dense(view.contrast > limit) for limit in background.sure_and_faint)
     left, top, width, height = cv2.boundingRect(faint.view(np.uint8))
     if not width:
         return []
@@ -151,9 +150,7 @@ def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> li
     solid = _solid(sure)
     blobs = []
     for box, connected in connected_regions(np.ascontiguousarray(solid | faint), sure):
-        region = connected & solid[box]
-        if np.count_nonzero(region & sure[box]) >= SMALLEST_AREA:
-            blobs += [measured_blob(view, part, box) for part in _separated(region, view.contrast[box])]
+        blobs += [measured_blob(view, part, box) for part in _separated(connected & solid[box], view.contrast[box])]
     return blobs
 
 
@@ -209,23 +206,33 @@ def darker_background(image: NDArray[np.float32], background: NDArray[np.float32
     return np.asarray((light > DARKEST_SHADOW) & (light < 1) & (off < SAME_HUE))
 
 
-def connected_regions(mask: Mask, holding: Mask | None = None) -> Iterator[tuple[Box, Mask]]:
-    """The box of each region that is larger than noise, and which pixels of the box are its own.
+def connected_regions(mask: Mask, sure: Mask) -> Iterator[tuple[Box, Mask]]:
+    """The box of each region with enough sure pixels to be more than noise, and which pixels of the box are its own.
 
-    What lies in a hole of a region belongs to it. ``holding``: only regions with pixels of another mask. Tracing
-    outlines is many times faster than labelling every pixel.
+    What lies in a hole of a region belongs to it. Tracing outlines is many times faster than labelling every pixel.
     """
     outlines, _ = cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    for outline in outlines:
-        left, top, width, height = cv2.boundingRect(outline)
-        box = slice(top, top + height), slice(left, left + width)
-        if holding is not None and not holding[box].any():
-            continue
-        inside = np.zeros((height, width), np.uint8)
-        cv2.drawContours(inside, [outline], 0, 1, cv2.FILLED, offset=(-left, -top))
+    for index, (left, top, right, bottom) in _boxes_holding(sure, outlines):
+        box = slice(top, bottom), slice(left, right)
+        inside = np.zeros((bottom - top, right - left), np.uint8)
+        cv2.drawContours(inside, outlines, index, 1, cv2.FILLED, offset=(-left, -top))
         region = (inside > 0) & mask[box]
-        if np.count_nonzero(region) >= SMALLEST_AREA:
+        if np.count_nonzero(region & sure[box]) >= SMALLEST_AREA:
             yield box, region
+
+
+def _boxes_holding(sure: Mask, outlines: Sequence[NDArray[np.int32]]) -> Iterator[tuple[int, list[int]]]:
+    """The outlines, by index, whose box (left, top, right, bottom) holds enough sure pixels; of noise there are many."""
+    if not outlines:
+        return
+    starts = np.cumsum([0, *map(len, outlines[:-1])])
+    points = np.concatenate(outlines)[:, 0]
+    boxes = np.hstack([np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts) + 1])
+    left, top, right, bottom = boxes.T
+    below = cv2.integral(sure.view(np.uint8))  # the number of sure pixels above and left of each
+    held = below[bottom, right] - below[top, right] - below[bottom, left] + below[top, left]
+    for index in np.flatnonzero(held >= SMALLEST_AREA).tolist():
+        yield index, boxes[index].tolist()
 
 
 def _dense(mask: Mask) -> Mask:

@@ -151,7 +151,8 @@ def blobs_without_shadow(image: ByteImages, background: BackgroundModel, frame: 
     still = background.images[0]
     view = View.of(image, background, frame)
     blobs = []
-    for box, region in connected_regions(background.changed(image[None])[0]):
+    changed = background.changed(image[None])[0]
+    for box, region in connected_regions(changed, changed):
         lit = region & ~_in_shadow(to_float(image[box]), still[box], region)
         masks = [part & lit for part in pieces(region, lit, APART)]
         blobs += [measured_blob(view, mask, box) for mask in masks if np.count_nonzero(mask) >= SMALLEST_AREA]
