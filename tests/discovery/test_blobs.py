@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel, to_uint8
-from withinpx.discovery.objects import Blob, find_blobs
+from withinpx.discovery.objects import Blob, find_blobs, find_changes
 
 WIDTH, HEIGHT, RADIUS = 64, 40, 7
 THRESHOLD = 0.05  # of full contrast
@@ -36,7 +36,8 @@ def blobs(seen: Contrast) -> list[Blob]:
     """Found in a frame with this contrast to a dark background, from left to right."""
     dark = np.full((1, HEIGHT, WIDTH, 3), 0.1, np.float32)
     model = BackgroundModel(dark, np.full((HEIGHT, WIDTH), THRESHOLD, np.float32))
-    return sorted(find_blobs(to_uint8(dark[0] + seen[..., None]), model, frame=3), key=lambda blob: blob.centre)
+    changes = find_changes(to_uint8(dark[0] + seen[..., None]), model, frame=3)
+    return sorted(find_blobs(changes), key=lambda blob: blob.centre)
 
 
 def test_two_discs_joined_by_a_faint_bridge_are_two_blobs() -> None:

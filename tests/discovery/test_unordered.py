@@ -12,7 +12,7 @@ from withinpx.data.clevr_folder import read_split
 from withinpx.discovery.background import to_uint8
 from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.discovery.inspection import inspect
-from withinpx.discovery.objects import Blob, find_blobs
+from withinpx.discovery.objects import Blob, find_blobs, find_changes
 from withinpx.discovery.unordered import (
     blobs_without_shadow,
     chance,
@@ -43,7 +43,7 @@ def test_a_shuffled_clip_shows_the_same_objects_wherever_they_are_apart() -> Non
 
 def detected(frames: NDArray[np.uint8]) -> list[list[Blob]]:
     background = fixed_background(frames)
-    return [find_blobs(image, background, frame) for frame, image in enumerate(frames)]
+    return [find_blobs(find_changes(image, background, frame)) for frame, image in enumerate(frames)]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -35,10 +35,6 @@ def camera_path(frames: Images) -> NDArray[np.float64]:
     return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)]) if steps else np.zeros((1, 2))
 
 
-def is_moving(path: NDArray[np.float64]) -> bool:
-    return bool(np.ptp(path, axis=0).max() > MOVING_PX)
-
-
 def is_shown_to_move(frames: Images) -> bool:
     """Does the scene lie elsewhere in most of a few frames than in the first one, or than a few frames before?"""
     looks = np.unique(np.linspace(0, len(frames) - 1, LOOKS).round().astype(int))[1:]

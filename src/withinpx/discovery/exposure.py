@@ -20,7 +20,8 @@ def measured_gains(frames: ByteImages) -> NDArray[np.float64]:
     pixels = _grid(frames).astype(np.float64)
     gains = np.ones((len(frames), frames.shape[-1]))
     for _ in range(2):  # the median of the first round is of frames with different light
-        gains *= _gains(pixels / gains[:, None], np.median(pixels / gains[:, None], axis=0))
+        in_one_light = pixels / gains[:, None]
+        gains *= _gains(in_one_light, np.median(in_one_light, axis=0))
     return gains
 
 

@@ -1,5 +1,6 @@
 """What moves in a clip, and how well it meets the theorem's assumptions, before any training."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +16,7 @@ from withinpx.discovery.camera import camera_path, is_shown_to_move, nearby_back
 from withinpx.discovery.exposure import in_light_of, measured_gains, normalised, varies
 from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.discovery.hypotheses import MOST_HYPOTHESES, OFTEN, Hypothesis, judged, ordered_hypotheses
-from withinpx.discovery.objects import MovingObject, appearance_distance, find_blobs
+from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_blobs, find_changes
 from withinpx.discovery.unordered import (
     blobs_without_shadow,
     chance,
@@ -36,6 +37,15 @@ ALIKE = 0.35  # objects whose appearance_distance is below this may be confused
 SURELY_IN_ORDER = 0.9  # of an order of 1: then the frames are not read as unordered images
 FEWEST_FRAMES = 6  # in which motion can be told from noise
 MOST_FRAMES = 240  # of a recording that are inspected
+ONE_SCENE = (
+    "If there is a cut, keep one side of it with --start or --end; if the camera moves, try --background nearby."
+)
+
+OnProgress = Callable[[int, int], None]  # done, total
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Nobody waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +136,13 @@ class Inspection:
         return replace(self, clip=clip, background=background, objects=objects, stationary=stationary, camera=camera)
 
 
-def inspect(clip: Clip, background: str = "auto", objects: int | None = None) -> Inspection:
+def inspect(
+    clip: Clip, background: str = "auto", objects: int | None = None, on_progress: OnProgress = ignore_progress
+) -> Inspection:
     """Find the background and the moving objects of a clip; ``background`` is "nearby" for a moving camera.
 
-    ``objects`` is how many there are, if that is known.
+    ``objects`` is how many there are, if that is known. ``on_progress`` receives the number of frames in which objects
+    were searched, 0 while the background is estimated, and that of all frames.
 
     >>> frames = np.full((20, 48, 64, 3), 90, np.uint8)
     >>> for index, frame in enumerate(frames):
@@ -138,45 +151,82 @@ def inspect(clip: Clip, background: str = "auto", objects: int | None = None) ->
     >>> inspect(Clip(frames))
     Inspection(array: 2 moving objects of 6 to 10 px, fixed camera)
     """
-    frames = clip.frames
+    on_progress(0, len(clip))
+    check_frames(clip)
+    clip, model, camera = in_one_light(clip, background)
+    check_noise(clip, model)
+    detections = detect(clip, model, on_progress)
+    hypotheses, stationary = ordered_hypotheses(detections, model, objects)
+    if model.is_still:
+        hypotheses = with_unordered(hypotheses, clip, model, detections, objects)
+    if not hypotheses:
+        raise InputError(_nothing_moves(clip, stationary))
+    ranked = tuple(sorted(hypotheses, key=lambda one: -one.score)[:MOST_HYPOTHESES])
+    best = ranked[0]
+    return Inspection(clip, best.background, best.objects, tuple(stationary), camera, best.unordered, ranked)
+
+
+def check_frames(clip: Clip) -> None:
+    """Refuse a clip in which motion cannot be told from noise."""
     if len(clip) < 2:
         raise InputError(f"{clip.source} is a single image: motion needs two or more.")
-    if all(np.array_equal(frame, frames[0]) for frame in frames):
+    if all(np.array_equal(frame, clip.frames[0]) for frame in clip.frames):
         raise InputError(f"Nothing moves: all frames of {clip.source} are the same.")
     if len(clip) < FEWEST_FRAMES:
         raise InputError(
             f"{clip.source} has {len(clip)} frames: what moves is found by following it, which needs {FEWEST_FRAMES} "
             f"or more. Give more frames, or leave out --every."
         )
-    gains = measured_gains(frames)
-    if background != "nearby" and varies(frames, gains):
-        model, camera = choose_background(normalised(frames, gains), background)
-        model = replace(model, light_varies=model.is_still)
-        clip = replace(clip, frames=in_light_of(model, frames))
-    else:
-        model, camera = choose_background(frames, background)
-    check_background(clip, model)
-    detections = [find_blobs(image, model, frame) for frame, image in enumerate(clip.frames)]
-    hypotheses, stationary = ordered_hypotheses(detections, model, objects)
-    if model.is_still:
-        certainty = order(detections)
-        in_order = certainty > chance(len(clip))
-        alternative = unordered_hypothesis(clip.frames, objects) if certainty < SURELY_IN_ORDER else None
-        hypotheses = [replace(one, score=one.score - (not in_order)) for one in hypotheses]
-        if alternative is not None:
-            same_light = replace(alternative.background, light_varies=model.light_varies)
-            hypotheses.append(replace(alternative, background=same_light, score=alternative.score - in_order))
-    if not hypotheses:
-        if stationary:
-            x, y = stationary[0].blobs[0].centre
-            raise InputError(
-                f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
-                f"object must be seen at two positions at least."
-            )
-        raise InputError(f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough.")
-    ranked = tuple(sorted(hypotheses, key=lambda one: -one.score)[:MOST_HYPOTHESES])
-    best = ranked[0]
-    return Inspection(clip, best.background, best.objects, tuple(stationary), camera, best.unordered, ranked)
+
+
+def _nothing_moves(clip: Clip, stationary: list[MovingObject]) -> str:
+    if not stationary:
+        return f"Nothing moves in {clip.source}: no pixel changes by more than its noise for long enough."
+    x, y = stationary[0].blobs[0].centre
+    return (
+        f"Nothing leaves its position in {clip.source}: what changes at ({x:.0f}, {y:.0f}) stays there, and an "
+        f"object must be seen at two positions at least."
+    )
+
+
+def in_one_light(clip: Clip, background: str) -> tuple[Clip, BackgroundModel, NDArray[np.float64]]:
+    """The clip in the light of its background, where the light varies; the background; and the path of the camera."""
+    gains = measured_gains(clip.frames)
+    if background == "nearby" or not varies(clip.frames, gains):
+        return clip, *choose_background(clip.frames, background)
+    model, camera = choose_background(normalised(clip.frames, gains), background)
+    model = replace(model, light_varies=model.is_still)
+    return replace(clip, frames=in_light_of(model, clip.frames)), model, camera
+
+
+def detect(clip: Clip, background: BackgroundModel, on_progress: OnProgress) -> list[list[Blob]]:
+    """The detections of each frame; a clip of several scenes is refused."""
+    detections, share = [], np.zeros(len(clip))
+    for frame, image in enumerate(clip.frames):
+        changes = find_changes(image, background, frame)
+        share[frame] = changes.share
+        check_scene(clip, share)
+        detections.append(find_blobs(changes))
+        on_progress(frame + 1, len(clip))
+    return detections
+
+
+def with_unordered(
+    hypotheses: list[Hypothesis],
+    clip: Clip,
+    background: BackgroundModel,
+    detections: list[list[Blob]],
+    count: int | None,
+) -> list[Hypothesis]:
+    """The hypotheses, and the frames as unordered images unless they are surely in order; unlikely ones last."""
+    certainty = order(detections)
+    in_order = certainty > chance(len(clip))
+    alternative = unordered_hypothesis(clip.frames, count) if certainty < SURELY_IN_ORDER else None
+    hypotheses = [replace(one, score=one.score - (not in_order)) for one in hypotheses]
+    if alternative is not None:
+        same_light = replace(alternative.background, light_varies=background.light_varies)
+        hypotheses.append(replace(alternative, background=same_light, score=alternative.score - in_order))
+    return hypotheses
 
 
 def unordered_hypothesis(frames: ByteImages, count: int | None = None) -> Hypothesis | None:
@@ -209,23 +259,22 @@ def choose_background(frames: ByteImages, background: str) -> tuple[BackgroundMo
     return fixed, no_motion
 
 
-def check_background(clip: Clip, background: BackgroundModel) -> None:
-    """Refuse a cut, a change of the light or a swinging camera: then there is no one background."""
-    advice = (
-        "If there is a cut, keep one side of it with --start or --end; if the camera moves, try --background nearby."
-    )
+def check_noise(clip: Clip, background: BackgroundModel) -> None:
+    """Refuse a swinging camera or a change of the light: then there is no one background."""
     if _noise(background) > LARGEST_NOISE:
         raise InputError(
             f"Everything moves in {clip.source}: half of the pixels usually differ from the background by "
-            f"{_noise(background):.0%} of full contrast. {advice}"
+            f"{_noise(background):.0%} of full contrast. {ONE_SCENE}"
         )
-    each_frame = (slice(index, index + 1) for index in range(len(clip)))
-    share = np.array([background.changed(clip.frames[one], background.of(one)).mean() for one in each_frame])
+
+
+def check_scene(clip: Clip, share: NDArray[np.float64]) -> None:
+    """Refuse a cut, given the share of each frame that differs from the background; zero if it is not known yet."""
     if np.quantile(share, 0.9) > MOST_CHANGED or (share > MOST_CHANGED).mean() > 0.1:
         first = int(np.argmax(share > MOST_CHANGED))
         raise InputError(
             f"Everything moves in {clip.source}: in frame {clip.numbers[first]} {share[first]:.0%} of the pixels "
-            f"differ from the background. {advice}"
+            f"differ from the background. {ONE_SCENE}"
         )
 
 

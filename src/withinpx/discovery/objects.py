@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -138,22 +139,6 @@ def appearance_distance(one: NDArray[np.float64], other: NDArray[np.float64]) ->
     return np.asarray(np.hypot(apart[..., :-1].max(axis=-1) / 0.25, apart[..., -1] / np.log(2.5)))
 
 
-def find_blobs(image: ByteImages, background: BackgroundModel, frame: int) -> list[Blob]:
-    """The connected regions of a frame (height, width, colours) that differ from the background."""
-    view = View.of(image, background, frame)
-    sure, faint = (_dense(view.contrast > limit) for limit in background.sure_and_faint)
-    left, top, width, height = cv2.boundingRect(faint.view(np.uint8))
-    if not width:
-        return []
-    around = slice(max(0, top - 1), top + height + 1), slice(max(0, left - 1), left + width + 1)
-    view, sure, faint = view.part(around), sure[around], faint[around]
-    solid = _solid(sure)
-    blobs = []
-    for box, connected in connected_regions(np.ascontiguousarray(solid | faint), sure):
-        blobs += [measured_blob(view, part, box) for part in _separated(connected & solid[box], view.contrast[box])]
-    return blobs
-
-
 @dataclass(frozen=True, eq=False)
 class View:
     """A frame beside its background."""
@@ -177,6 +162,41 @@ class View:
         return cls(frame, image, still, largest_colour(absolute_difference(image, still)), background.limit)
 
 
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Which pixels of a frame differ from the background."""
+
+    view: View
+    sure: Mask
+    faint: Mask  # and sure
+
+    @property
+    def share(self) -> float:
+        """The share of pixels that surely differ."""
+        return np.count_nonzero(self.sure) / self.sure.size
+
+
+def find_changes(image: ByteImages, background: BackgroundModel, frame: int) -> Changes:
+    """The pixels of a frame (height, width, colours) that differ from the background."""
+    view = View.of(image, background, frame)
+    sure, faint = (_dense(view.contrast > limit) for limit in background.sure_and_faint)
+    return Changes(view, sure, faint)
+
+
+def find_blobs(changes: Changes) -> list[Blob]:
+    """The connected regions of a frame that differ from the background."""
+    left, top, width, height = cv2.boundingRect(changes.faint.view(np.uint8))
+    if not width:
+        return []
+    around = slice(max(0, top - 1), top + height + 1), slice(max(0, left - 1), left + width + 1)
+    view, sure, faint = changes.view.part(around), changes.sure[around], changes.faint[around]
+    solid = _solid(sure)
+    blobs = []
+    for box, connected in connected_regions(np.ascontiguousarray(solid | faint), sure):
+        blobs += [measured_blob(view, part, box) for part in _separated(connected & solid[box], view.contrast[box])]
+    return blobs
+
+
 def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
     """The blob of a mask of the box."""
     rows, columns = np.nonzero(mask)
@@ -184,7 +204,7 @@ def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
     values = view.contrast[box][mask]
     strong = values >= 0.5 * np.quantile(values, 0.9)
     shown, empty = (to_float(some[box][mask]) for some in (view.image, view.background))
-    dark, tint = darker_background(shown, empty), np.ptp(shown, axis=-1) > 2 * SAME_HUE
+    dark, tint = darker_background(shown, empty), np.ptp(shown[strong], axis=-1) > 2 * SAME_HUE
     lit = ~dark if LITTLE < dark.mean() < 1 - LITTLE else np.ones_like(dark)
     return Blob(
         view.frame,
@@ -194,7 +214,7 @@ def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
         shown[strong].mean(axis=0).astype(np.float64),
         _body_size(mask),
         float(dark[strong].mean()),
-        float(tint[strong].mean()),
+        float(tint.mean()),
         float((values / view.limit[box][mask]).mean() * np.sqrt(len(rows))),
     )
 
@@ -221,8 +241,8 @@ def connected_regions(mask: Mask, sure: Mask) -> Iterator[tuple[Box, Mask]]:
             yield box, region
 
 
-def _boxes_holding(sure: Mask, outlines: Sequence[NDArray[np.int32]]) -> Iterator[tuple[int, list[int]]]:
-    """The outlines, by index, whose box (left, top, right, bottom) holds enough sure pixels; of noise there are many."""
+def _boxes_holding(sure: Mask, outlines: Sequence[NDArray[Any]]) -> Iterator[tuple[int, list[int]]]:
+    """The outlines, by index, whose box (left, top, right, bottom) holds enough sure pixels. Most are noise."""
     if not outlines:
         return
     starts = np.cumsum([0, *map(len, outlines[:-1])])
