@@ -176,6 +176,20 @@ def test_a_part_of_a_video_is_told_in_the_video_s_own_pixels(
     assert obj["first_seen_at"] == pytest.approx(truth[0], abs=1.5)
 
 
+def test_inspect_shows_progress_apart_from_its_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("withinpx.tracking.progress.FIRST_LINE_S", 0.001)
+    monkeypatch.setattr("withinpx.tracking.progress.LINE_EVERY_S", 0.0)
+    write_video(tmp_path / "clip.mkv")
+    main(["inspect", str(tmp_path / "clip.mkv"), "--out", str(tmp_path / "sheet.png"), "--json"])
+    shown = capsys.readouterr()
+    assert len(json.loads(shown.out)["objects"]) == 1
+    for words in ("reading frame 30", "inspecting 30 of 30", "writing"):
+        assert f"withinpx: {words}, 0:00:0" in shown.err
+    assert (tmp_path / "sheet.png").exists()
+
+
 @pytest.mark.parametrize("verb", ["track", "inspect"])
 def test_folders_that_are_no_clip_are_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str

@@ -1,13 +1,15 @@
-"""Frames that are decoded ahead are the same frames."""
+"""Frames that are decoded ahead are the same frames, and one array holds those of a clip."""
 
 import threading
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from withinpx.data.clip import Clip, FrameStack
 from withinpx.data.recording import prefetch
-from withinpx.data.selection import Frame
+from withinpx.data.selection import EVERYTHING, Frame
 from withinpx.errors import InputError
 
 
@@ -37,3 +39,31 @@ def test_who_stops_early_leaves_no_thread() -> None:
     assert next(reader).number == 0
     reader.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("expected", [0, 1, 5, 9])
+def test_a_stack_holds_its_frames_whatever_number_was_expected(expected: int) -> None:
+    stack = FrameStack(expected)
+    for frame in frames(9):
+        stack.add(frame)
+    clip = stack.clip("nine", EVERYTHING, ["one is lost"], complete=True)
+    assert clip.frames[:, 0, 0, 0].tolist() == clip.numbers.tolist() == clip.times_s.tolist() == list(range(9))
+    assert clip.lost == ("one is lost",)
+    stack.halve()
+    assert stack.clip("five", EVERYTHING, [], complete=False).frames[:, 1, 1, 0].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_frames_are_stacked_as_they_are_decoded() -> None:
+    """Only one of them is in memory beside the stack."""
+    seen: list[weakref.ref[Frame]] = []
+    most = 0
+
+    def decoded() -> Iterator[Frame]:
+        nonlocal most
+        for frame in frames(9):
+            seen.append(weakref.ref(frame))
+            most = max(most, sum(one() is not None for one in seen))
+            yield frame
+
+    assert len(Clip.of(decoded(), "nine", EVERYTHING, [])) == 9
+    assert most <= 2

@@ -121,6 +121,19 @@ def test_a_cut_between_two_scenes_is_refused() -> None:
         inspect(clip_of(both, "two takes"))
 
 
+def test_progress_counts_the_frames_and_a_cut_ends_it_early() -> None:
+    done: list[tuple[int, int]] = []
+    inspect(scenes.three_objects(frames=20).clip, on_progress=lambda *now: done.append(now))
+    assert done == [(frame, 20) for frame in range(21)]
+    done.clear()
+    with pytest.raises(InputError, match="Everything moves"):
+        inspect(
+            clip_of(np.concatenate([empty(20, ground=NIGHT), empty(40, ground=DAY)])),
+            on_progress=lambda *now: done.append(now),
+        )
+    assert done[-1] < (10, 60)
+
+
 def test_a_cut_in_the_middle_is_refused() -> None:
     both = np.concatenate([empty(15, 0, NIGHT, 0.01), empty(15, 1, DAY, 0.01)])
     with pytest.raises(InputError, match="two takes"):

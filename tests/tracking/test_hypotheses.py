@@ -65,6 +65,7 @@ def test_a_wrong_hypothesis_is_refused_and_the_one_that_answers_is_certified(
     messages = [event.message for event in events]
     assert f"hypothesis 0 (the first object cut in two), seed 0: {VERDICT}" in messages
     assert "trying hypothesis 2 (as it is), seed 0, because objects 0 and 1 refused: distinct" in messages
+    assert events[-3:] == [Event("writing", done, 2) for done in range(3)]
 
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["channels"] == 12

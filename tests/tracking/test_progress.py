@@ -94,6 +94,18 @@ def test_lines_go_on_while_no_event_arrives(clock: FakeClock) -> None:
     ]
 
 
+def test_the_first_estimate_does_not_wait_for_the_next_line(clock: FakeClock) -> None:
+    log = console(terminal=False)
+    display = Display(log, clock)
+    for step, remaining_s in enumerate((None, 59.0, 58.0), start=1):
+        clock.now += 1
+        display(Event("warm start", step, 60, remaining_s=remaining_s))
+    assert printed(log) == [
+        "withinpx: warm start step 1 of 60, 0:00:01",
+        "withinpx: warm start step 2 of 60, 0:00:02, about 0:00:59 left",
+    ]
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_messages_are_printed_at_once(clock: FakeClock, terminal: bool) -> None:
     shown = console(terminal)

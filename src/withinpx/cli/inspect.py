@@ -5,8 +5,10 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from withinpx.cli.common import Json, log_losses, print_json
+from withinpx.cli.common import Json, print_json
+from withinpx.data.recording import open_recording
 from withinpx.tracking.options import InspectOptions, only
+from withinpx.tracking.progress import Event, reporting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,13 +23,19 @@ class InspectCommand(InspectOptions):
     """Print JSON."""
 
     def run(self) -> None:
-        from withinpx.discovery.contact_sheet import save_contact_sheet  # noqa: PLC0415
-        from withinpx.tracking.track import inspect  # noqa: PLC0415
+        recording = open_recording(self.clip)  # a mistyped name is refused before anything else
+        with reporting(True) as report:
+            report(Event("reading"))
+            from withinpx.tracking.track import inspect  # noqa: PLC0415  (torch takes seconds to import)
 
-        inspection = inspect(self.clip, only(InspectOptions, self))
-        log_losses(self.clip, inspection.clip.lost)
+            inspection = inspect(recording, only(InspectOptions, self), progress=report)
+            if self.out is not None:
+                report(Event("writing"))
+                from withinpx.discovery.contact_sheet import save_contact_sheet  # noqa: PLC0415  (so does matplotlib)
+
+                save_contact_sheet(self.out, inspection)
         if self.json:
             return print_json(inspection.to_json())
         print(inspection)
         if self.out is not None:
-            print(f"See {save_contact_sheet(self.out, inspection)}")
+            print(f"See {self.out}")

@@ -132,7 +132,7 @@ class Display:
         self._clock, self._started = clock, clock()
         self._next_line = self._started + FIRST_LINE_S
         self._last: tuple[Event, float] | None = None  # with its time
-        self._pace = Pace(clock)
+        self._pace, self._estimated = Pace(clock), False
         self._lock, self._closed = Lock(), Flag()
 
     def __call__(self, event: Event) -> None:
@@ -140,6 +140,8 @@ class Display:
             self._console.print(f"withinpx: {event.message}", markup=False)
             return
         with self._lock:
+            if event.remaining_s is not None and not self._estimated:  # the first estimate does not wait for its turn
+                self._estimated, self._next_line = True, min(self._next_line, self._started + FIRST_LINE_S)
             event = self._with_remaining(event)
             self._last = event, self._clock()
         if self._console.is_terminal:

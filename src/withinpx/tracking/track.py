@@ -63,8 +63,12 @@ def track(
         return run.resume() if resume else run.start()
 
 
-def inspect(source: Source, options: InspectOptions | None = None, **changes: Any) -> Inspection:
+def inspect(
+    source: Source, options: InspectOptions | None = None, *, progress: bool | Report = False, **changes: Any
+) -> Inspection:
     """What moves in a recording, before any training. Further keywords are fields of ``InspectOptions``.
+
+    ``progress`` shows bars on standard error, or is a function that receives events.
 
     >>> import withinpx
     >>> inspection = withinpx.inspect("clip")
@@ -72,7 +76,8 @@ def inspect(source: Source, options: InspectOptions | None = None, **changes: An
     3
     """
     options = _changed(options or InspectOptions(), changes)
-    return inspect_clip(open_recording(source).sample(options, MOST_FRAMES), options.background, options.count)
+    with reporting(progress) as report:
+        return read_and_inspect(open_recording(source), options, report)
 
 
 def _changed(options: Any, changes: dict[str, Any]) -> Any:
@@ -90,7 +95,7 @@ def prepare(
 
 
 def read_and_inspect(
-    recording: Recording, options: TrackOptions, report: Report = silent, on_frame: OnFrame | None = None
+    recording: Recording, options: InspectOptions, report: Report = silent, on_frame: OnFrame | None = None
 ) -> Inspection:
     """Decode a sample of the recording once, and inspect it once."""
 
@@ -102,7 +107,11 @@ def read_and_inspect(
     clip = recording.sample(options, MOST_FRAMES, on_frame=on_decoded)
     for gap in clip.lost:
         report(Event("reading", message=f"{recording.source}: {gap}"))
-    return inspect_clip(clip, options.background, options.count)
+
+    def on_progress(done: int, total: int) -> None:
+        report(Event("inspecting", done, total))
+
+    return inspect_clip(clip, options.background, options.count, on_progress)
 
 
 @dataclass(frozen=True)
@@ -176,9 +185,12 @@ class _Run:
             tracks = Tracks.joined(parts)
             return Result(detector, self.recording, None, tracks, background, hypotheses)
         result = Result(detector, self.recording, self.out, background=background, hypotheses=hypotheses)
+        self.report(Event("writing", 0, 2))
         result.write_report(self.out)
+        self.report(Event("writing", 1, 2))
         trial = best.tried.trial
         trained = attempt_folder(self.out, trial.hypothesis, trial.seed, layered=trial.layered)
         write_atomically(self.out / LOG, (trained / LOG).read_bytes())
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
+        self.report(Event("writing", 2, 2))
         return result
