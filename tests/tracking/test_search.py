@@ -35,7 +35,7 @@ WHOLE, EARLY, LATE = obj(FRAMES), obj(range(10)), obj(range(10, 20))
 BELOW, SHORT = obj(FRAMES, y=30), obj(range(4), y=30)
 
 
-def reading(*objects: MovingObject, background: BackgroundModel = STILL, unordered: bool = False) -> Hypothesis:
+def hypothesis(*objects: MovingObject, background: BackgroundModel = STILL, unordered: bool = False) -> Hypothesis:
     return Hypothesis(background, objects, unordered, 1.0, 0.0, "made up")
 
 
@@ -44,77 +44,77 @@ def test_a_detection_is_held_where_it_lies_in_the_others_box_of_its_frame() -> N
     assert held(WHOLE, EARLY) == 0.5
     assert held(WHOLE, BELOW) == held(EARLY, LATE) == 0
     assert held(WHOLE, obj(FRAMES, y=12.5)) == 1  # segmented in another way
-    assert added(reading(WHOLE), reading(EARLY, BELOW)) == [BELOW]
-    assert added(reading(EARLY, LATE), reading(WHOLE)) == []
+    assert added(hypothesis(WHOLE), hypothesis(EARLY, BELOW)) == [BELOW]
+    assert added(hypothesis(EARLY, LATE), hypothesis(WHOLE)) == []
 
 
 def test_look_alikes_that_are_never_together_are_answered_by_their_union() -> None:
-    split = reading(EARLY, LATE, BELOW)
+    split = hypothesis(EARLY, LATE, BELOW)
     refusal = Refusal("distinct", (0, 1))
-    assert answers(refusal, split, reading(WHOLE, BELOW))
-    assert answers(refusal, split, reading(BELOW, WHOLE))  # numbers mean nothing
-    assert not answers(refusal, split, reading(EARLY, BELOW))  # to leave one out proves nothing
-    assert not answers(refusal, split, reading(LATE, EARLY))
-    assert not answers(Refusal("distinct", (0, 2)), split, reading(WHOLE, BELOW))
+    assert answers(refusal, split, hypothesis(WHOLE, BELOW))
+    assert answers(refusal, split, hypothesis(BELOW, WHOLE))  # numbers mean nothing
+    assert not answers(refusal, split, hypothesis(EARLY, BELOW))  # to leave one out proves nothing
+    assert not answers(refusal, split, hypothesis(LATE, EARLY))
+    assert not answers(Refusal("distinct", (0, 2)), split, hypothesis(WHOLE, BELOW))
 
 
 def test_look_alikes_that_are_seen_together_are_answered_by_nothing() -> None:
-    twins, others = reading(WHOLE, BELOW), (reading(WHOLE), reading(BELOW), reading(EARLY, LATE, BELOW))
+    twins, others = hypothesis(WHOLE, BELOW), (hypothesis(WHOLE), hypothesis(BELOW), hypothesis(EARLY, LATE, BELOW))
     assert not any(answers(Refusal("distinct", (0, 1)), twins, other) for other in others)
     tried = Tried(Trial(0, 0), (Refusal("distinct", (0, 1)),))
     assert next_trial([tried], tried, [twins, *others]) is None
 
 
 def test_an_object_that_hardly_moves_is_answered_by_leaving_it_out() -> None:
-    refusal, fitted = Refusal("displacement", (1,)), reading(BELOW, EARLY)
-    assert answers(refusal, fitted, reading(BELOW))
-    assert answers(refusal, fitted, reading(BELOW, obj(range(5, 20))))  # half of it, in an object that moves further
-    assert not answers(refusal, fitted, reading(EARLY))
-    assert not answers(refusal, fitted, reading(BELOW, obj(range(5)), obj(range(5, 10))))  # parts move even less
+    refusal, fitted = Refusal("displacement", (1,)), hypothesis(BELOW, EARLY)
+    assert answers(refusal, fitted, hypothesis(BELOW))
+    assert answers(refusal, fitted, hypothesis(BELOW, obj(range(5, 20))))  # half of it, in an object that moves further
+    assert not answers(refusal, fitted, hypothesis(EARLY))
+    assert not answers(refusal, fitted, hypothesis(BELOW, obj(range(5)), obj(range(5, 10))))  # parts move even less
 
 
 @pytest.mark.parametrize(
     ("other", "helps"),
     [
-        (reading(WHOLE), False),
-        (reading(WHOLE, BELOW), True),  # another object
-        (reading(EARLY, LATE), True),  # a split
-        (reading(WHOLE, background=OTHER), True),
-        (reading(WHOLE, unordered=True), True),
-        (reading(), False),  # left out
+        (hypothesis(WHOLE), False),
+        (hypothesis(WHOLE, BELOW), True),  # another object
+        (hypothesis(EARLY, LATE), True),  # a split
+        (hypothesis(WHOLE, background=OTHER), True),
+        (hypothesis(WHOLE, unordered=True), True),
+        (hypothesis(), False),  # left out
     ],
 )
 def test_an_object_that_is_not_reconstructed_is_answered_by_another_reading_of_it(
     other: Hypothesis, helps: bool
 ) -> None:
-    assert answers(Refusal("reconstruction", (0,)), reading(WHOLE), other) == helps
+    assert answers(Refusal("reconstruction", (0,)), hypothesis(WHOLE), other) == helps
 
 
 def test_unexplained_motion_is_answered_by_an_object_that_is_seen_there() -> None:
-    fitted = reading(WHOLE)
+    fitted = hypothesis(WHOLE)
     everywhere, first = Refusal(UNEXPLAINED, frames=tuple(FRAMES)), Refusal(UNEXPLAINED, frames=(0, 1, 2, 3))
-    assert answers(everywhere, fitted, reading(WHOLE, BELOW))
-    assert not answers(everywhere, fitted, reading(WHOLE, SHORT))
-    assert answers(first, fitted, reading(WHOLE, SHORT))
-    assert answers(everywhere, fitted, reading(EARLY, LATE))
-    assert answers(everywhere, fitted, reading(WHOLE, background=OTHER))
-    assert not answers(everywhere, fitted, reading(WHOLE))
+    assert answers(everywhere, fitted, hypothesis(WHOLE, BELOW))
+    assert not answers(everywhere, fitted, hypothesis(WHOLE, SHORT))
+    assert answers(first, fitted, hypothesis(WHOLE, SHORT))
+    assert answers(everywhere, fitted, hypothesis(EARLY, LATE))
+    assert answers(everywhere, fitted, hypothesis(WHOLE, background=OTHER))
+    assert not answers(everywhere, fitted, hypothesis(WHOLE))
 
 
 def test_a_position_that_something_else_moves_is_answered_by_another_object() -> None:
     refusal = Refusal("heatmap", (0,))
-    assert answers(refusal, reading(WHOLE), reading(WHOLE, BELOW))
-    assert not answers(refusal, reading(WHOLE), reading(EARLY, LATE))
+    assert answers(refusal, hypothesis(WHOLE), hypothesis(WHOLE, BELOW))
+    assert not answers(refusal, hypothesis(WHOLE), hypothesis(EARLY, LATE))
 
 
 @pytest.mark.parametrize("reason", ["equivariance", "drift"])
 def test_some_refusals_no_hypothesis_answers(reason: str) -> None:
-    others = (reading(WHOLE, BELOW), reading(EARLY, LATE), reading(WHOLE, background=OTHER))
-    assert not any(answers(Refusal(reason, (0,)), reading(WHOLE), other) for other in others)
+    others = (hypothesis(WHOLE, BELOW), hypothesis(EARLY, LATE), hypothesis(WHOLE, background=OTHER))
+    assert not any(answers(Refusal(reason, (0,)), hypothesis(WHOLE), other) for other in others)
 
 
 def test_drift_is_answered_by_a_layered_background_once() -> None:
-    hypotheses = [reading(WHOLE)]
+    hypotheses = [hypothesis(WHOLE)]
     tried = Tried(Trial(0, 3), (Refusal("drift", (0,)),), may_be_layered=True)
     again = next_trial([tried], tried, hypotheses)
     assert again is not None
@@ -126,7 +126,7 @@ def test_drift_is_answered_by_a_layered_background_once() -> None:
 
 
 def test_the_first_hypothesis_in_rank_that_answers_is_tried_and_each_only_once() -> None:
-    hypotheses = [reading(EARLY, LATE), reading(EARLY), reading(WHOLE), reading(WHOLE, BELOW)]
+    hypotheses = [hypothesis(EARLY, LATE), hypothesis(EARLY), hypothesis(WHOLE), hypothesis(WHOLE, BELOW)]
     refusals = Refusal("distinct", (0, 1)), Refusal("reconstruction", (0,))
     first = Tried(Trial(0, 7), refusals)
     second = next_trial([first], first, hypotheses)
@@ -138,7 +138,7 @@ def test_the_first_hypothesis_in_rank_that_answers_is_tried_and_each_only_once()
 
 
 def test_the_refusals_of_the_best_trial_are_answered_first() -> None:
-    hypotheses = [reading(EARLY, LATE), reading(WHOLE), reading(WHOLE, BELOW), reading(obj(FRAMES, y=12))]
+    hypotheses = [hypothesis(EARLY, LATE), hypothesis(WHOLE), hypothesis(WHOLE, BELOW), hypothesis(obj(FRAMES, y=12))]
     worse = Tried(Trial(0, 0), (Refusal("distinct", (0, 1)),))
     best = Tried(Trial(1, 0), (Refusal(UNEXPLAINED, frames=tuple(FRAMES)),))
     trial = next_trial([worse, best], best, hypotheses)
@@ -147,13 +147,13 @@ def test_the_refusals_of_the_best_trial_are_answered_first() -> None:
 
 
 def test_nothing_is_tried_after_a_trial_without_refusals() -> None:
-    hypotheses = [reading(EARLY, LATE), reading(WHOLE), reading(WHOLE, BELOW)]
+    hypotheses = [hypothesis(EARLY, LATE), hypothesis(WHOLE), hypothesis(WHOLE, BELOW)]
     refused, good = Tried(Trial(0, 0), (Refusal("reconstruction", (0,)),)), Tried(Trial(1, 0))
     assert next_trial([refused, good], good, hypotheses) is None
 
 
 def test_another_seed_is_tried_only_if_the_optimiser_failed() -> None:
-    hypotheses = [reading(WHOLE), reading(WHOLE, BELOW)]
+    hypotheses = [hypothesis(WHOLE), hypothesis(WHOLE, BELOW)]
     refusal = (Refusal("reconstruction", (0,)),)
     lost = Tried(Trial(0, 5), refusal, lost=(0,))
     again = next_trial([lost], lost, hypotheses)
@@ -171,17 +171,17 @@ def test_another_seed_is_tried_only_if_the_optimiser_failed() -> None:
 def test_a_refusal_of_the_hypothesis_is_not_answered_with_another_seed(refusal: Refusal) -> None:
     """Look-alikes and an object that rests are facts about the clip, whatever the network starts from."""
     tried = Tried(Trial(0, 5), (refusal,))
-    assert next_trial([tried], tried, [reading(WHOLE, BELOW)]) is None
-    assert next_trial([tried], tried, [reading(WHOLE, BELOW), reading(WHOLE, BELOW, background=OTHER)]) is None
+    assert next_trial([tried], tried, [hypothesis(WHOLE, BELOW)]) is None
+    assert next_trial([tried], tried, [hypothesis(WHOLE, BELOW), hypothesis(WHOLE, BELOW, background=OTHER)]) is None
 
 
 def test_a_training_that_breaks_is_repeated_with_two_more_seeds() -> None:
     tried = [Tried(Trial(0, 5), broken=True)]
     for seed in (6, 7):
-        trial = next_trial(tried, None, [reading(WHOLE), reading(EARLY)])
+        trial = next_trial(tried, None, [hypothesis(WHOLE), hypothesis(EARLY)])
         assert trial == Trial(0, seed, because="the training broke")
         tried.append(Tried(trial, broken=True))
-    assert next_trial(tried, None, [reading(WHOLE), reading(EARLY)]) is None
+    assert next_trial(tried, None, [hypothesis(WHOLE), hypothesis(EARLY)]) is None
 
 
 def checked(number: int, *failed: str) -> ObjectCertificate:

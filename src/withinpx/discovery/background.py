@@ -144,8 +144,8 @@ def share_beyond(frames: Images, background: FloatImages, threshold: NDArray[Any
     return by_rows(lambda block, image, limit: (difference(block, image) > limit).mean(axis=0), *arrays)
 
 
-def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
+def noise_threshold(typical: NDArray[np.float32], most: float = 0.5) -> NDArray[np.float32]:
     """By how much each pixel may differ and still be background: by its own noise, and by that of most pixels."""
-    common = max(float(np.quantile(typical, 0.9)) if typical.size else 0.0, SMALLEST_NOISE)
+    common = max(float(np.quantile(typical, most)), SMALLEST_NOISE)
     noisy = ndimage.maximum_filter(np.minimum(typical, 4 * common), 3)  # an edge that flickers does so on both sides
     return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from withinpx.discovery.background import (
     LEVEL,
-    NOISE_FACTOR,
     QUARTILE_TO_MEDIAN,
-    SMALLEST_NOISE,
     BackgroundModel,
     ByteImages,
     FloatImages,
+    noise_threshold,
     to_float,
     to_uint8,
     whole_levels,
@@ -36,11 +35,11 @@ def fixed_background(frames: ByteImages, still: FloatImages | None = None) -> Ba
     some = thinned(frames)
     median = quantile(some)
     apart = differences(some, median)
-    typical = usual_difference(apart)
+    typical = typical_noise(apart)
     image = without_resting(some, apart, median, noise_threshold(typical)) if still is None else to_uint8(still[0])
     if image is not median:
         apart = differences(some, image)
-        typical = np.minimum(typical, usual_difference(apart))
+        typical = np.minimum(typical, typical_noise(apart))
     threshold = noise_threshold(typical)
     return BackgroundModel(to_float(image)[None], threshold + sway(some, apart, image, threshold))
 
@@ -84,22 +83,11 @@ def largest_colour(image: Bytes) -> Bytes:
     return np.asarray(cv2.max(cv2.max(red, green), blue), np.uint8)
 
 
-def usual_difference(apart: Sequence[Bytes]) -> NDArray[np.float32]:
+def typical_noise(apart: Sequence[Bytes]) -> NDArray[np.float32]:
     """By how much each pixel differs in half of the frames: its noise, also where objects are half of the time."""
     half, quarter = (to_float(quantile(apart, share)) for share in (0.5, 0.25))
     # half a level of the quarter was lost to rounding
     return np.asarray(np.minimum(half, QUARTILE_TO_MEDIAN * (quarter + LEVEL / 2)), np.float32)
-
-
-def common_noise(typical: NDArray[np.float32]) -> float:
-    return max(float(np.median(typical)), SMALLEST_NOISE)
-
-
-def noise_threshold(typical: NDArray[np.float32]) -> NDArray[np.float32]:
-    """By how much each pixel may differ and still be background: by its own noise, and by that of most pixels."""
-    common = common_noise(typical)
-    noisy = cv2.dilate(np.minimum(typical, 4 * common), np.ones((3, 3)))  # an edge that flickers does so on both sides
-    return np.asarray(NOISE_FACTOR * np.maximum(noisy, common), np.float32)
 
 
 def without_resting(

@@ -35,14 +35,14 @@ Role = Literal["object", "part", "shadow", "overlap", "stationary", "seldom"]
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One reading of a clip. The certificate decides between readings; the score says which to try first."""
+    """What moves in a clip, perhaps. The certificate decides between hypotheses; the score says which to try first."""
 
     background: BackgroundModel
     objects: tuple[MovingObject, ...]  # the most prominent first
     unordered: bool  # are objects matched by appearance alone, not followed from frame to frame?
     explained: float  # share of all detections that its objects explain, from 0 to 1
     score: float  # what it explains less what it costs: the higher, the earlier it is tried
-    why: str  # how it reads the clip, for people
+    why: str  # what it takes for an object, for people
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class Candidate:
 def ordered_hypotheses(
     detections: list[list[Blob]], background: BackgroundModel, count: int | None = None
 ) -> tuple[list[Hypothesis], list[MovingObject]]:
-    """Readings of a clip in which objects are followed from frame to frame; and what changes without moving.
+    """Hypotheses in which objects are followed from frame to frame; and what changes without moving.
 
-    With ``count`` every reading has so many objects, or as many as there are candidates for.
+    With ``count`` every hypothesis has so many objects, or as many as there are candidates for.
     """
     frames = len(detections)
     followed = (one for one in find_tracklets(detections) if len(one.blobs) >= min(FOLLOWED, frames))
@@ -71,56 +71,56 @@ def ordered_hypotheses(
     stationary = [one.path for one in candidates if one.role == "stationary"]
     total = max(1, sum(len(one.blobs) for one in tracklets))
 
-    def hypothesis(reading: Reading) -> Hypothesis:
-        explained = sum(len(one.path.blobs) for one in candidates if _is_explained(one, reading, candidates)) / total
-        score = explained - OFTEN * frames * (len(reading.chosen) + links.cost + reading.cost) / total
-        objects = tuple(sorted((one.path for one in reading.chosen), key=lambda obj: -obj.weight))
-        return Hypothesis(background, objects, False, explained, score, reading.why)
+    def hypothesis(choice: Choice) -> Hypothesis:
+        explained = sum(len(one.path.blobs) for one in candidates if _is_explained(one, choice, candidates)) / total
+        score = explained - OFTEN * frames * (len(choice.chosen) + links.cost + choice.cost) / total
+        objects = tuple(sorted((one.path for one in choice.chosen), key=lambda obj: -obj.weight))
+        return Hypothesis(background, objects, False, explained, score, choice.why)
 
     best = [one for one in candidates if one.role == "object"]
     others = [one for one in candidates if one.role in ("part", "shadow", "seldom", "overlap")]
-    first = Reading(tuple(best), f"{len(best)} followed from frame to frame")
-    readings = [first, *alternatives(first, others, candidates)]
+    first = Choice(tuple(best), f"{len(best)} followed from frame to frame")
+    choices = [first, *alternatives(first, others, candidates)]
     if count is not None:
-        readings = with_count(readings, candidates, count)
-    return [hypothesis(reading) for reading in readings if reading.chosen], stationary
+        choices = with_count(choices, candidates, count)
+    return [hypothesis(choice) for choice in choices if choice.chosen], stationary
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Which candidates are the objects, and why."""
+class Choice:
+    """A hypothesis before it has a score: which candidates are the objects, and why."""
 
     chosen: tuple[Candidate, ...]
     why: str
     cost: float = 0.0  # of links that the candidates do not have, in units of a new object
 
 
-def alternatives(first: Reading, others: list[Candidate], candidates: list[Candidate]) -> list[Reading]:
-    """Readings that differ in one respect: one object more, one less, or two that are one."""
+def alternatives(first: Choice, others: list[Candidate], candidates: list[Candidate]) -> list[Choice]:
+    """Choices that differ in one respect: one object more, one less, or two that are one."""
     best = first.chosen
     number = {id(one): index for index, one in enumerate(sorted(best, key=lambda one: -one.path.weight))}
-    readings = []
+    choices = []
     for one in others:
         whole = None if one.of is None else candidates[one.of]
         kept = tuple(_without_parts(other) if other is whole and one.role == "part" else other for other in best)
         of = f" of object {number[id(whole)]}" if id(whole) in number else ""
-        readings.append(Reading((*kept, one), NAMES[one.role].format(of=of, frames=len(one.path.blobs))))
+        choices.append(Choice((*kept, one), NAMES[one.role].format(of=of, frames=len(one.path.blobs))))
     for one in best if len(best) > 1 else ():
         left = tuple(other for other in best if other is not one)
-        readings.append(Reading(left, f"object {number[id(one)]} left out"))
+        choices.append(Choice(left, f"object {number[id(one)]} left out"))
     for one, other in combinations(best, 2):
         if not set(one.path.frames) & set(other.path.frames):
             apart = float(appearance_distance(one.path.appearance, other.path.appearance))
             whole = Candidate(merged([one.path, other.path]), "object")
             rest = tuple(some for some in best if some not in (one, other))
             why = f"objects {number[id(one)]} and {number[id(other)]}, never seen together, are one"
-            readings.append(Reading((*rest, whole), why, apart))
-    return readings
+            choices.append(Choice((*rest, whole), why, apart))
+    return choices
 
 
-def with_count(readings: list[Reading], candidates: list[Candidate], count: int) -> list[Reading]:
-    """Readings with so many objects: those that have them, and the first one filled up or reduced."""
-    first = readings[0]
+def with_count(choices: list[Choice], candidates: list[Candidate], count: int) -> list[Choice]:
+    """Choices with so many objects: those that have them, and the first one filled up or reduced."""
+    first = choices[0]
     chosen, cost = list(first.chosen), 0.0
     spare = sorted((one for one in candidates if one not in chosen), key=lambda one: -len(one.path.blobs))
     chosen += spare[: max(0, count - len(chosen))]
@@ -137,20 +137,20 @@ def with_count(readings: list[Reading], candidates: list[Candidate], count: int)
             chosen[chosen.index(nearest)] = Candidate(merged([nearest.path, least.path]), "object")
             cost += apart[nearest]
     why = f"{count} objects, the number given" if len(chosen) == count else f"{len(chosen)} objects, no more were found"
-    exact = Reading(tuple(chosen), why, cost)
-    return [exact, *(reading for reading in readings if len(reading.chosen) == count)]
+    exact = Choice(tuple(chosen), why, cost)
+    return [exact, *(choice for choice in choices if len(choice.chosen) == count)]
 
 
 def _without_parts(one: Candidate) -> Candidate:
     return one if one.alone is None else replace(one, path=one.alone)
 
 
-def _is_explained(one: Candidate, reading: Reading, candidates: list[Candidate]) -> bool:
-    if one.role == "overlap" or (one.of is not None and candidates[one.of] in reading.chosen):
+def _is_explained(one: Candidate, choice: Choice, candidates: list[Candidate]) -> bool:
+    if one.role == "overlap" or (one.of is not None and candidates[one.of] in choice.chosen):
         return True
     detections = {(blob.frame, blob.centre) for blob in (one.alone or one.path).blobs}
-    return any(detections <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in reading.chosen) or (
-        one in reading.chosen
+    return any(detections <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in choice.chosen) or (
+        one in choice.chosen
     )
 
 

@@ -34,7 +34,7 @@ FIXED_CAMERA_NOISE = 6 * LEVEL  # more noise than this around the median may be 
 LARGEST_NOISE = 0.08  # of full contrast: with more there is no background to speak of
 MOST_CHANGED = 0.5  # of the frame: if more differs from the background, it is another scene
 ALIKE = 0.35  # objects whose appearance_distance is below this may be confused
-SURELY_IN_ORDER = 0.9  # of an order of 1: then the frames are not read as unordered images
+SURELY_IN_ORDER = 0.9  # of an order of 1: then the frames are not tried as unordered images
 FEWEST_FRAMES = 6  # in which motion can be told from noise
 MOST_FRAMES = 240  # of a recording that are inspected
 ONE_SCENE = (
@@ -115,7 +115,7 @@ class Inspection:
         return [(i, j) for i, j in pairs if appearance_distance(appearances[i], appearances[j]) < ALIKE]
 
     def under(self, hypothesis: Hypothesis) -> "Inspection":
-        """The same clip, read by another of its hypotheses."""
+        """The same clip by another of its hypotheses."""
         return replace(
             self, background=hypothesis.background, objects=hypothesis.objects, unordered=hypothesis.unordered
         )
@@ -230,7 +230,7 @@ def with_unordered(
 
 
 def unordered_hypothesis(frames: ByteImages, count: int | None = None) -> Hypothesis | None:
-    """The reading of frames as unordered images, with ``count`` objects if given."""
+    """The hypothesis that frames are unordered images, with ``count`` objects if given."""
     model = unordered_background(frames)
     images = [blobs_without_shadow(image, model, frame) for frame, image in enumerate(frames)]
     roles = judged(find_unordered_objects(images, count), len(frames))

@@ -38,6 +38,7 @@ MOST_IMAGES = 0.5  # of the images: an object is seen in more
 OFTEN_HIDDEN = 0.25  # of the images: a pixel that differs from its median this often may be hidden most of the time
 ALIKE = 0.2  # of the images: no object shows one colour at one position so often
 APART = 0.1  # of the pixels of a region: larger pieces that only a shadow connects are objects of their own
+MOST_PIXELS = 0.9  # quantile: every pixel may have the noise that this share of the pixels stays below
 CANDIDATES = 32  # images whose colours are tried as the background's
 STARTS = 12  # images whose objects are tried as the initial ones
 ROUNDS = 5
@@ -84,11 +85,11 @@ def unordered_background(frames: Images, still: FloatImages | None = None) -> Ba
     """
     if still is None:
         still = temporal_median(frames)
-        common = np.median(noise_threshold(quiet_difference(frames, still)))
+        common = np.median(noise_threshold(quiet_difference(frames, still), MOST_PIXELS))
         unsure = share_beyond(frames, still, np.full(still.shape[1:3], common)) > OFTEN_HIDDEN
         if unsure.any():
             still[0, unsure] = by_rows(most_alike, frames[:, unsure], block=BLOCK // CANDIDATES)
-    return BackgroundModel(still, noise_threshold(quiet_difference(frames, still)))
+    return BackgroundModel(still, noise_threshold(quiet_difference(frames, still), MOST_PIXELS))
 
 
 def most_alike(pixels: Images) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""How a clip is read: what counts as one object, what as two, and what as none."""
+"""What a clip shows: what counts as one object, what as two, and what as none."""
 
 from unittest.mock import Mock
 
