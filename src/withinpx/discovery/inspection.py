@@ -45,7 +45,7 @@ OnProgress = Callable[[int, int], None]  # done, total
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """Nobody waits."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
