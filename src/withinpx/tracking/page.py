@@ -197,7 +197,7 @@ def _page(
 
 def _table(rows: list[_Row]) -> str:
     headings = (
-        *("Object", "Verdict", "Size", "Bound around (x, y)", "Bound around z"),
+        *("Object", "Verdict", "Size", "Bound around (x,&nbsp;y)", "Bound around z"),
         *("Calibrated shift", "Frames certified", "Residual, median"),
     )
     return _wide_table(headings, "".join(_table_row(row) for row in rows))
