@@ -106,6 +106,15 @@ def test_small_displacements_and_stationary_objects_are_reported(trio: Inspectio
     assert displacement_text(obj((0, 20), (1, 31))) == "yes"
 
 
+def test_long_lists_are_cut_in_the_text_and_complete_in_the_json(trio: Inspection) -> None:
+    first = trio.hypotheses[0]
+    many = replace(trio, stationary=(obj((0, 40), (1, 40.5)),) * 9, hypotheses=(first,) * 8)
+    assert str(many).count("stationary: a change") == 5
+    assert "and 4 more changes that stay where they are" in str(many)
+    assert f"and 3 more, of score {first.score:.3f} or less" in str(many)
+    assert (len(many.to_json()["stationary"]), len(many.to_json()["hypotheses"])) == (9, 8)
+
+
 @pytest.mark.parametrize(
     ("colour", "name"),
     [

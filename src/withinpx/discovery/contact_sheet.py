@@ -66,8 +66,9 @@ def _draw_header(figure: Any, inspection: Inspection) -> None:
     """The title, the background, and a line per assumption, red where it is doubtful."""
     clip, checks = inspection.clip, report.assumptions(inspection)
     background = f"background {report.background_text(inspection)}; noise {report.noise_text(inspection)}"
+    dashed = "; dashed boxes change without moving" if inspection.stationary else ""
     lines = [
-        (f"{len(clip)} frames of {clip.width}x{clip.height} px; {background}", SOFT),
+        (f"{len(clip)} frames of {clip.width}x{clip.height} px; {background}{dashed}", SOFT),
         *((f"{check.name} looks met; {check.message}", SOFT) for check in checks if check.met),
         *((f"{check.name} is doubtful; {check.message}", ALARM) for check in checks if not check.met),
     ]

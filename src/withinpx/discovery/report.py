@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from withinpx.discovery.inspection import Inspection
 
 BARELY = 1.0  # of its size: an object that travels less has no two positions that do not overlap
-MOST_PAIRS = 4  # listed in a sentence
+MOST_LISTED = 5  # pairs in a sentence, hypotheses and stationary changes in the text
 HUES = {20: "red", 45: "orange", 70: "yellow", 165: "green", 200: "cyan", 255: "blue", 290: "violet", 340: "pink"}
-HEADINGS = ("object", "frames", "size px", "travel px", "colour", "displacement")
+HEADINGS = ("object", "seen in frames", "size px", "travel px", "colour")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def assumptions(inspection: Inspection) -> tuple[Assumption, ...]:
         displacement = f"{which} less than its own size"
     distinct = "no two objects look alike" if len(objects) > 1 else "there is only one object"
     if alike:
-        pairs = ", ".join(f"{one} and {other}" for one, other in alike[:MOST_PAIRS])
-        more = f" and {len(alike) - MOST_PAIRS} more pairs" if len(alike) > MOST_PAIRS else ""
+        pairs = ", ".join(f"{one} and {other}" for one, other in alike[:MOST_LISTED])
+        more = f" and {len(alike) - MOST_LISTED} more pairs" if len(alike) > MOST_LISTED else ""
         distinct = f"objects {pairs}{more} look alike and may be confused"
     return (
         Assumption("background", True, f"known: {camera}"),
@@ -69,25 +69,35 @@ def report_text(inspection: Inspection) -> str:
     """The report of the command line."""
     clip, scale = inspection.clip, inspection.clip.selection.scale
     rows = [HEADINGS, *(_cells(clip, obj, index) for index, obj in enumerate(inspection.objects))]
+    checks = assumptions(inspection)
+    sections = [
+        [
+            f"{clip.source}: {len(clip)} frames of {clip.width}x{clip.height} px"
+            + (f" ({scale:g} of the recording's size)" if scale != 1 else ""),
+            f"  background    {background_text(inspection)}",
+            f"  sensor noise  {noise_text(inspection)}",
+        ],
+        ["Objects, the most prominent first", *_aligned(rows), *_notes(inspection)],
+        _hypotheses_text(inspection.hypotheses),
+        [
+            "Assumptions of the theorem, as far as they can be judged before training",
+            *_aligned([(check.name, "looks met" if check.met else "DOUBTFUL", check.message) for check in checks]),
+        ],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _notes(inspection: Inspection) -> list[str]:
+    """Which objects look alike, and what changes without moving, the most prominent first."""
+    clip, stationary = inspection.clip, inspection.stationary
     notes = [f"  objects {one} and {other} look alike" for one, other in inspection.alike]
-    for obj in inspection.stationary:
+    for obj in stationary[:MOST_LISTED]:
         x, y = _first_seen_at(clip, obj)
         size = size_text(clip, obj.sizes)
         notes.append(f"  stationary: a change of {size} px at ({x:.0f}, {y:.0f}), seen in {len(obj.blobs)} frames")
-    checks = assumptions(inspection)
-    lines = [
-        f"{clip.source}: {len(clip)} frames of {clip.width}x{clip.height} px"
-        + (f" ({scale:g} of the recording's size)" if scale != 1 else ""),
-        f"  background    {background_text(inspection)}",
-        f"  sensor noise  {noise_text(inspection)}",
-        "",
-        *_aligned(rows),
-        "",
-        *([*notes, ""] if notes else []),
-        *([*_aligned(_hypothesis_rows(inspection.hypotheses)), ""] if inspection.hypotheses else []),
-        *_aligned([(check.name, "looks met" if check.met else "DOUBTFUL", check.message) for check in checks]),
-    ]
-    return "\n".join(lines)
+    if len(stationary) > MOST_LISTED:
+        notes.append(f"  and {len(stationary) - MOST_LISTED} more changes that stay where they are")
+    return notes
 
 
 def report_json(inspection: Inspection) -> dict[str, Any]:
@@ -110,13 +120,19 @@ def report_json(inspection: Inspection) -> dict[str, Any]:
     }
 
 
-def _hypothesis_rows(hypotheses: Sequence[Hypothesis]) -> list[tuple[str, ...]]:
+def _hypotheses_text(hypotheses: Sequence[Hypothesis]) -> list[str]:
     """Ranked, as they would be tried."""
+    if not hypotheses:
+        return []
     rows = [
-        (str(number), str(len(one.objects)), f"{one.score:.3f}", f"{one.explained:.0%}", one.why)
-        for number, one in enumerate(hypotheses)
+        (str(number), str(len(one.objects)), f"{one.score:.3f}", f"{one.explained:.0%} of detections", one.why)
+        for number, one in enumerate(hypotheses[:MOST_LISTED])
     ]
-    return [("hypothesis", "objects", "score", "explained", "why"), *rows]
+    rest = hypotheses[MOST_LISTED:]
+    more = [f"  and {len(rest)} more, of score {rest[0].score:.3f} or less"] if rest else []
+    headings = ("hypothesis", "objects", "score", "explains", "how it reads the clip")
+    title = "Hypotheses, the best first; track fits the first, and another if that is refused"
+    return [title, *_aligned([headings, *rows]), *more]
 
 
 def _hypothesis_json(hypothesis: Hypothesis) -> dict[str, Any]:
@@ -185,7 +201,7 @@ def seen_intervals(obj: MovingObject) -> list[tuple[int, int]]:
 
 def _cells(clip: Clip, obj: MovingObject, index: int) -> tuple[str, ...]:
     colour, travel = f"{colour_name(obj)} {hex_colour(obj)}", f"{obj.travel / clip.selection.scale:.0f}"
-    return str(index), str(len(obj.blobs)), size_text(clip, obj.sizes), travel, colour, displacement_text(obj)
+    return str(index), f"{len(obj.blobs)} of {len(clip)}", size_text(clip, obj.sizes), travel, colour
 
 
 def _object_json(clip: Clip, obj: MovingObject, index: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The zoo in numbers, split by nuisance, and its worst clips as images."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,21 +9,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from withinpx.data.zoo import PROBABILITIES, WHOLE, ZooClip, zoo_clip
+from withinpx.data.zoo import PROBABILITIES, ZooClip, zoo_clip
 from withinpx.discovery.objects import MovingObject
-from withinpx.experiments.plots import RUNS, grid
+from withinpx.experiments.plots import grid
 from withinpx.experiments.sweep import describe_sweeps
 from withinpx.experiments.table import RunTable
-from withinpx.experiments.zoo import detected_objects, detections_near
+from withinpx.experiments.zoo import detected_objects, detections_near, matched
 from withinpx.files import writable_folder, write_atomically, write_json
+from withinpx.palette import ALARM, BASE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 SHEET, PAGE, SUMMARY = "zoo.jpg", "README.md", "summary.json"
-ROWS, COLUMNS = 3, 4  # of the sheet
-SIDE = 2.4  # width of an image, inches
-TRUE = "white"
+ROWS, COLUMNS = 4, 3  # of the sheet
+SIDE = 3.2  # width of an image, inches
+FOUND, MISSED, DETECTED = "white", ALARM, BASE[4]
+LEGEND = "true boxes: white where the object is found, red where it is missed; detected boxes: blue, dashed"
 
 
 def write_report(table: RunTable, folder: Path) -> list[str]:
@@ -75,9 +77,9 @@ def worst_seeds(runs: "DataFrame") -> list[int]:
 
 
 def draw_worst(path: Path, seeds: Sequence[int]) -> Path:
-    """A frame of each clip with true and detected boxes."""
-    rows = -(-len(seeds) // COLUMNS)
-    with grid(path, (1,) * rows, COLUMNS, SIDE * COLUMNS, 2.1 * rows) as (_, axes):
+    """A frame of each clip with true and detected boxes, the worst first."""
+    rows, columns = -(-len(seeds) // COLUMNS), min(len(seeds), COLUMNS)
+    with grid(path, (1,) * rows, columns, SIDE * columns, 2.9 * rows) as (_, axes):
         panels = [panel for row in axes for panel in row]
         for panel in panels:
             panel.set_axis_off()
@@ -87,29 +89,42 @@ def draw_worst(path: Path, seeds: Sequence[int]) -> Path:
     return path
 
 
-def _draw_clip(axes: Axes, made: ZooClip, found: Sequence[MovingObject]) -> None:
+def _draw_clip(axes: Axes, made: ZooClip, detected: Sequence[MovingObject]) -> None:
     """In units of the frame's width, since panels of a column share their axis."""
-    frame, clip = _worst_frame(made, found), made.clip
+    found, clip = matched(made, detected), made.clip
+    frame = _worst_frame(made, detected, found)
     image = np.broadcast_to(clip.frames[frame], (clip.height, clip.width, 3))
     axes.imshow(image, extent=(0, 1, clip.height / clip.width, 0), interpolation="nearest")
-    for centre, sides in zip(made.truth[frame] / clip.width, made.sizes[frame] / clip.width, strict=True):
-        axes.add_patch(Rectangle(centre - sides / 2, *sides, fill=False, edgecolor=TRUE))
-    for blob in (blob for obj in found for blob in obj.blobs if blob.frame == frame):
-        left, top, right, bottom = (side / clip.width for side in blob.box)
-        box = Rectangle((left, top), right - left, bottom - top, fill=False, edgecolor=RUNS, linestyle="--")
-        axes.add_patch(box)
-    title = f"seed {made.scene.seed}{', good' * made.good}: {made.truth.shape[1]} objects, {len(found)} found"
-    axes.set_title(f"{title}\n{', '.join(made.nuisances) or 'no nuisance'}", fontsize=7, loc="left")
+    for index, (centre, sides) in enumerate(zip(made.truth[frame], made.sizes[frame], strict=True)):
+        left, top = (centre - sides / 2).tolist()
+        _outline(
+            axes, clip.width, (left, top, *(centre + sides / 2).tolist()), FOUND if index in found else MISSED, "-"
+        )
+    for blob in (blob for obj in detected for blob in obj.blobs if blob.frame == frame):
+        _outline(axes, clip.width, blob.box, DETECTED, "--")
+    count = made.truth.shape[1]
+    title = f"seed {made.scene.seed}: {len(found)} of {count} found, {len(detected)} detected{'; good' * made.good}"
+    nuisances = ", ".join(made.nuisances) or "no nuisance"
+    axes.set_title(f"{title}\n{nuisances}; frame {frame}", fontsize=8, loc="left")
 
 
-def _worst_frame(made: ZooClip, found: Sequence[MovingObject]) -> int:
-    """In which the most whole objects are not detected, or the most detections are of none."""
-    near = np.zeros((len(found), *made.visible.shape), np.bool_)
-    seen = np.zeros((len(found), len(made.clip)), np.bool_)
-    for index, obj in enumerate(found):
+def _outline(axes: Axes, width: int, box: tuple[float, float, float, float], colour: str, line: str) -> None:
+    """Over an edge that contrasts with it, so that it shows on any background."""
+    left, top, right, bottom = (side / width for side in box)
+    for edge, thick in (("white" if colour == MISSED else "black", 2.4), (colour, 1.2)):
+        style: Any = {"fill": False, "edgecolor": edge, "linewidth": thick, "linestyle": line}
+        axes.add_patch(Rectangle((left, top), right - left, bottom - top, **style))
+
+
+def _worst_frame(made: ZooClip, detected: Sequence[MovingObject], found: Collection[int]) -> int:
+    """In which the most missed objects are not detected although apart, or the most detections are of no object."""
+    near = np.zeros((len(detected), *made.visible.shape), np.bool_)
+    seen = np.zeros((len(detected), len(made.clip)), np.bool_)
+    for index, obj in enumerate(detected):
         near[index] = detections_near(made, obj)
         seen[index, obj.frames] = True
-    missing = ((made.visible >= WHOLE) & ~near.any(axis=0)).sum(axis=1)
+    missed = np.array([index not in found for index in range(made.truth.shape[1])])
+    missing = (made.apart & missed & ~near.any(axis=0)).sum(axis=1)
     phantom = (seen & ~near.any(axis=2)).sum(axis=0)
     return int(np.argmax(missing + phantom))
 
@@ -134,8 +149,7 @@ def _page(summaries: Sequence[dict[str, Any]], sweeps: Sequence[str], with_sheet
         *map(_line, summaries),
     ]
     if with_sheet:
-        legend = "The worst clips: true boxes are white, detected ones red and dashed."
-        lines += ["", legend, "", f"![{legend}]({SHEET})"]
+        lines += ["", "## The worst clips", "", f"{LEGEND[0].upper()}{LEGEND[1:]}.", "", f"![{LEGEND}]({SHEET})"]
     return "\n".join(lines) + "\n"
 
 

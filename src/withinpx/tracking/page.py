@@ -197,43 +197,43 @@ def _page(
 
 def _table(rows: list[_Row]) -> str:
     headings = (
-        *("Object", "Verdict", "Size", "Bound around (x, y)", "Bound around z"),
+        *("Object", "Verdict", "Size", "Bound around (x,&nbsp;y)", "Bound around z"),
         *("Calibrated shift", "Frames certified", "Residual, median"),
     )
     return _wide_table(headings, "".join(_table_row(row) for row in rows))
 
 
-def _wide_table(headings: Sequence[str], body: str) -> str:
+def _wide_table(headings: Sequence[str], body: str, kind: str = "wide") -> str:
     head = "".join(f"<th>{heading}</th>" for heading in headings)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _hypotheses_table(hypotheses: Sequence[HypothesisRecord]) -> str:
-    headings = ("Hypothesis", "Objects", "Score", "Change explained", "Fitted with")
+    """Every hypothesis in the order of its score. On a narrow screen a row is stacked, each cell with its heading."""
+    headings = ("Hypothesis", "Objects", "Score", "Detections explained", "Fitted with")
     rows = []
     for number, hypothesis in enumerate(hypotheses):
-        objects = f"{hypothesis.objects}{'<small>unordered images</small>' * hypothesis.unordered}"
-        cells = [
+        cells = (
             f"<b>{number}</b><small>{escape(hypothesis.why)}</small>",
-            objects,
+            f"{hypothesis.objects}{'<small>unordered images</small>' * hypothesis.unordered}",
             f"{hypothesis.score:.3f}",
             _percent(hypothesis.explained),
             _attempts(hypothesis),
-        ]
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return _wide_table(headings, "".join(rows))
+        )
+        labelled = [f'<td data-heading="{one}">{cell}</td>' for one, cell in zip(headings, cells, strict=True)]
+        rows.append(f"<tr>{''.join(labelled)}</tr>")
+    return _wide_table(headings, "".join(rows), "hypotheses")
 
 
 def _attempts(hypothesis: HypothesisRecord) -> str:
     """Each training of a hypothesis, with its verdict."""
     if not hypothesis.attempts:
-        return "not fitted"
+        return '<span class="soft">not fitted</span>'
     lines = [
-        f"seed {attempt.seed}: {escape(attempt.verdict)}<small>fitted because {escape(attempt.because)}</small>"
+        f"<p>seed {attempt.seed}: {escape(attempt.verdict)}<small>fitted because {escape(attempt.because)}</small></p>"
         for attempt in hypothesis.attempts
     ]
-    chosen = '<span class="pill good">chosen</span> ' * hypothesis.chosen
-    return chosen + "".join(lines)
+    return '<span class="pill good">chosen</span>' * hypothesis.chosen + "".join(lines)
 
 
 def _table_row(row: _Row) -> str:

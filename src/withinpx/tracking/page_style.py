@@ -61,6 +61,9 @@ td.name img { margin-right: 12px; }
 .mark { font-weight: 700; white-space: nowrap; min-width: 104px; }
 .mark.good { color: var(--good); }
 .mark.bad { color: var(--bad); }
+.hypotheses td { vertical-align: top; }
+.hypotheses td:first-child, .hypotheses td:last-child { width: 36%; }
+.hypotheses p { margin: 0 0 6px; }
 .figure { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 14px; }
 .figure img { display: block; width: 100%; height: auto; }
 svg { display: block; width: 100%; height: auto; margin-top: 6px; }
@@ -82,6 +85,22 @@ ul { margin: 0 0 10px; padding-left: 20px; }
 li { margin-bottom: 6px; }
 footer { margin-top: 40px; padding-top: 14px; border-top: 1px solid var(--line); color: var(--soft); }
 footer { font-size: 13.5px; }
+@media (max-width: 640px) {
+  main { padding: 28px 16px 40px; }
+  .card { padding: 16px 16px 12px; }
+  .card tr { display: grid; grid-template-columns: auto 1fr; padding: 8px 0; border-bottom: 1px solid var(--line); }
+  .card td { border-bottom: 0; padding: 0 14px 2px 0; }
+  .card td:last-child { grid-column: 1 / -1; }
+  .hypotheses thead { display: none; }
+  .hypotheses table, .hypotheses tbody { display: block; }
+  .hypotheses tr { display: block; padding: 10px 0; border-bottom: 1px solid var(--line); }
+  .hypotheses td, .hypotheses td:first-child, .hypotheses td:last-child {
+    display: grid; grid-template-columns: 132px 1fr; width: auto; padding: 2px 0; border-bottom: 0;
+  }
+  .hypotheses td::before { content: attr(data-heading); grid-row: 1 / span 4; color: var(--soft); font-size: 14px; }
+  .hypotheses td > * { grid-column: 2; justify-self: start; }
+  .columns { grid-template-columns: 1fr; }
+}
 @media print {
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   main { max-width: none; padding: 0; zoom: .74; }
