@@ -121,13 +121,11 @@ def test_drift_is_answered_by_a_layered_background_once() -> None:
     assert (again.hypothesis, again.seed, again.layered) == (0, 3, True)
     layered = replace(tried, trial=again)
     assert next_trial([tried, layered], tried, hypotheses) is None
-    chosen_by_user = replace(tried, may_be_layered=False)
-    assert next_trial([chosen_by_user], chosen_by_user, hypotheses) is None
 
 
 def test_the_first_hypothesis_in_rank_that_answers_is_tried_and_each_only_once() -> None:
     hypotheses = [hypothesis(EARLY, LATE), hypothesis(EARLY), hypothesis(WHOLE), hypothesis(WHOLE, BELOW)]
-    refusals = Refusal("distinct", (0, 1)), Refusal("reconstruction", (0,))
+    refusals = Refusal("distinct", (0, 1)), Refusal(UNEXPLAINED, frames=tuple(FRAMES))
     first = Tried(Trial(0, 7), refusals)
     second = next_trial([first], first, hypotheses)
     assert second == Trial(2, 7, because="objects 0 and 1 refused: distinct")
@@ -164,7 +162,31 @@ def test_another_seed_is_tried_only_if_the_optimiser_failed() -> None:
     followed = Tried(Trial(0, 5), refusal)
     trial = next_trial([followed], followed, hypotheses)
     assert trial is not None
-    assert (trial.hypothesis, trial.seed) == (1, 5)
+    assert trial.seed == 5
+
+
+@pytest.mark.parametrize("reason", ["reconstruction", "heatmap", "drift"])
+def test_a_network_that_has_not_learned_enough_is_trained_on_as_long_as_that_helps(reason: str) -> None:
+    hypotheses, refusal = [hypothesis(WHOLE), hypothesis(WHOLE, BELOW)], (Refusal(reason, (0,)),)
+    first = Tried(Trial(0, 5), refusal)
+    longer = next_trial([first], first, hypotheses)
+    assert longer is not None
+    assert (longer.hypothesis, longer.seed, longer.rounds) == (0, 5, 2)
+    second = Tried(longer, refusal)
+    in_vain = next_trial([first, second], first, hypotheses)
+    assert in_vain is None or in_vain.hypothesis == 1
+    longest = next_trial([first, second], second, hypotheses)
+    assert longest is not None
+    assert (longest.rounds, longest.length) == (3, 2)
+    third = Tried(longest, refusal)
+    after = next_trial([first, second, third], third, hypotheses)
+    assert after is None or after.hypothesis == 1
+
+
+def test_each_round_is_as_long_as_all_before_it() -> None:
+    lengths = [Trial(0, 0, rounds=rounds).length for rounds in range(1, 5)]
+    assert lengths == [1, *(sum(lengths[:count]) for count in range(1, 4))]
+    assert len(set(Trial(0, 0, rounds=3).folders)) == 3
 
 
 @pytest.mark.parametrize("refusal", [Refusal("distinct", (0, 1)), Refusal("displacement", (0,))])

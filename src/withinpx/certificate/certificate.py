@@ -1,6 +1,7 @@
 """The certificate: for each object which assumptions of the theorem hold, by what measurement, and what follows."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,6 +46,8 @@ class Limits:
     explained: float = 0.5  # smallest share of the object in the frame that the reconstruction accounts for
     leakage: float = 1.0  # largest displacement of z by heatmap values where the encoder cannot see the object
     outside_mass: float = 0.1  # largest heatmap mass there
+    drift: float = math.inf  # largest displacement of the rendered centre against z from
+    rendered: tuple[float, float] = (0.0, 0.0)  # the usual one
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class Certificate:
                 tuple(obj["size"]),
                 obj["theorem_px"],
                 tuple(obj["shift"]),
-                Limits(**obj["limits"]),
+                Limits(**{**obj["limits"], "rendered": tuple(obj["limits"].get("rendered", (0.0, 0.0)))}),
                 tuple(Check(**check) for check in obj["checks"]),
             )
             for obj in content["objects"]
@@ -197,9 +200,16 @@ def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.
     reasons[seen.at_border[:, index]] = "border"
     pulled = (seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)
     reasons[pulled] = "heatmap"
+    reasons[~undrifted_frames(seen, index, limits)] = "drift"
     reasons[~explained_frames(seen, index, limits)] = "reconstruction"
     reasons[~seen.present[:, index]] = "absent"
     return reasons
+
+
+def undrifted_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:
+    """Where the object is rendered as far from z as it usually is: (f,)."""
+    drift = np.abs((seen.centre - seen.z)[:, index] - limits.rendered).max(axis=-1)
+    return np.asarray(np.nan_to_num(drift, nan=np.inf) <= limits.drift)
 
 
 def explained_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:

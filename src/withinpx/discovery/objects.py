@@ -41,6 +41,7 @@ class Blob:
     shaded: float = 0.0  # share of its pixels that could be shadow: the background, darker
     tinted: float = 0.0  # share of its pixels where the background has a hue that a shadow would keep
     strength: float = np.inf  # mean contrast over the threshold, times the root of its area
+    cut_off: bool = False  # does it touch the border of the frame? Then only a part of the object may be seen
 
     @property
     def appearance(self) -> NDArray[np.float64]:
@@ -64,7 +65,13 @@ class Blob:
         larger = max(self, other, key=lambda blob: blob.area)
         size = max(box[2] - box[0], box[3] - box[1], larger.size)
         return replace(
-            larger, centre=(float(x), float(y)), box=box, area=self.area + other.area, colour=colour, size=size
+            larger,
+            centre=(float(x), float(y)),
+            box=box,
+            area=self.area + other.area,
+            colour=colour,
+            size=size,
+            cut_off=self.cut_off or other.cut_off,
         )
 
 
@@ -90,8 +97,8 @@ class MovingObject:
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """The range of its size, px, without the extreme twentieths."""
-        sizes = [blob.size for blob in self.blobs]
+        """The range of its size where all of it is seen, px, without the extreme twentieths."""
+        sizes = [blob.size for blob in self.blobs if not blob.cut_off] or [blob.size for blob in self.blobs]
         return float(np.quantile(sizes, 0.05)), float(np.quantile(sizes, 0.95))
 
     @property
@@ -148,18 +155,24 @@ class View:
     background: ByteImages
     contrast: NDArray[np.uint8]  # (height, width), in levels
     limit: NDArray[np.float32]  # what noise may reach
+    size: tuple[int, int]  # height and width of the whole frame
     corner: tuple[int, int] = (0, 0)  # left, top: where in the frame it begins
 
     def part(self, box: Box) -> "View":
-        corner = box[1].start, box[0].start
-        return View(
-            self.frame, self.image[box], self.background[box], self.contrast[box], self.limit[box], corner=corner
+        return replace(
+            self,
+            image=self.image[box],
+            background=self.background[box],
+            contrast=self.contrast[box],
+            limit=self.limit[box],
+            corner=(box[1].start, box[0].start),
         )
 
     @classmethod
     def of(cls, image: ByteImages, background: BackgroundModel, frame: int) -> "View":
         still = background.bytes[0 if background.is_still else frame]
-        return cls(frame, image, still, largest_colour(absolute_difference(image, still)), background.limit)
+        contrast = largest_colour(absolute_difference(image, still))
+        return cls(frame, image, still, contrast, background.limit, image.shape[:2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,16 +219,18 @@ def measured_blob(view: View, mask: Mask, box: Box) -> Blob:
     shown, empty = (to_float(some[box][mask]) for some in (view.image, view.background))
     dark, tint = darker_background(shown, empty), np.ptp(shown[strong], axis=-1) > 2 * SAME_HUE
     lit = ~dark if LITTLE < dark.mean() < 1 - LITTLE else np.ones_like(dark)
+    around = left + int(columns.min()), top + int(rows.min()), left + int(columns.max()) + 1, top + int(rows.max()) + 1
     return Blob(
         view.frame,
         (left + float(columns[lit].mean()) + 0.5, top + float(rows[lit].mean()) + 0.5),
-        (left + int(columns.min()), top + int(rows.min()), left + int(columns.max()) + 1, top + int(rows.max()) + 1),
+        around,
         len(rows),
         shown[strong].mean(axis=0).astype(np.float64),
         _body_size(mask),
         float(dark[strong].mean()),
         float(tint.mean()),
         float((values / view.limit[box][mask]).mean() * np.sqrt(len(rows))),
+        min(around[:2]) == 0 or around[2] == view.size[1] or around[3] == view.size[0],
     )
 
 

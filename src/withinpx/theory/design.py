@@ -57,8 +57,8 @@ class NetworkDesign:
     @property
     def rationale(self) -> str:
         """The choices and their reasons, without a full stop."""
-        sees_one = self.encoder_rf == odd_at_least(self.sizes.smallest)
-        reason = "the encoder sees about one object" if sees_one else "the encoder is as large as the target allows"
+        sees_all = self.encoder_rf == odd_at_least(self.sizes.largest)
+        reason = "the encoder sees all of it" if sees_all else "the encoder is as large as the target allows"
         return (
             f"For objects of {_words(self.sizes)} the decoder is the smallest that holds the largest "
             f"({self.decoder_rf} px), {reason} ({self.encoder_rf} px), and the Gaussian of sigma {self.sigma:g} px is "
@@ -71,16 +71,19 @@ class NetworkDesign:
         return f"{self.rationale}, so no position is ever more than {self.bound.bound:g} px off."
 
 
-def design(sizes: SizeRange, target: float | None = None, sigma: float | None = None) -> NetworkDesign:
+def design(
+    sizes: SizeRange, target: float | None = None, sigma: float | None = None, spare: float = 0.0
+) -> NetworkDesign:
     """The network for objects of these sizes; with a ``target``, one whose bound is at most that many px.
 
-    The decoder is the smallest that holds the largest object (Discussion 1 and 4). The Gaussian is the paper's unless
-    the target needs a narrower one (3). The encoder sees about one object, or less if the target needs it (2).
+    The decoder is the smallest that holds the largest object and ``spare`` px (Discussion 1 and 4). The Gaussian is
+    the paper's unless the target needs a narrower one (3). The encoder sees all of the largest object, or less if the
+    target needs it (2): one that sees less finds no single place in a large plain object to put the peak at.
 
     >>> design(SizeRange(6, 10), target=5.5)
     NetworkDesign(encoder_rf=5, decoder_rf=11, sigma=0.8, bound=5.1 px)
     """
-    decoder_rf = odd_at_least(sizes.largest)
+    decoder_rf = odd_at_least(sizes.largest + spare)
     if decoder_rf > LARGEST_RECEPTIVE_FIELD:
         raise InputError(
             f"The object is {sizes.largest:g} px and the largest decoder draws {LARGEST_RECEPTIVE_FIELD} px: "
@@ -88,7 +91,7 @@ def design(sizes: SizeRange, target: float | None = None, sigma: float | None = 
         )
     if sigma is not None:
         check_number(sigma, "sigma", at_least=0.01)
-    largest_encoder = odd_at_least(sizes.smallest)
+    largest_encoder = odd_at_least(sizes.largest)
     widest, narrowest = (PAPER_SIGMA, SMALLEST_SIGMA) if sigma is None else (sigma, sigma)
     if target is None:
         return NetworkDesign(largest_encoder, decoder_rf, widest, sizes)

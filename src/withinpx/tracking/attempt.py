@@ -1,5 +1,6 @@
 """One training on an inspected clip, and its certificate."""
 
+import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,8 +28,8 @@ from withinpx.training.recipe import CLIP
 
 ATTEMPTS = "attempts"  # folder for the logs and checkpoints of unfinished attempts
 KEEP_OUT = 5  # one frame in this many is kept out of training
-STEPS = 320  # of training on a video, where a frame is much like the one before
-UNORDERED_STEPS = 960  # of training on unordered images, which all differ
+STEPS = 320  # of a first training on a video, where a frame is much like the one before
+UNORDERED_STEPS = 960  # of a first training on unordered images, which all differ
 USUAL_CHANGE = 0.02  # of a frame's pixels change in the clips that the recipe was chosen for
 SHORT_GAP = 5  # frames: an object missing for no longer than this is occluded or merged with another, not gone
 
@@ -50,21 +51,31 @@ class Attempt:
     seen: Observations
 
 
-def attempt(setup: Setup, seed: int, settings: FitSettings) -> Attempt:
-    """Train and certify."""
+def attempt(
+    setup: Setup, seed: int, settings: FitSettings, *, earlier: Autoencoder | None = None, length: int = 1
+) -> Attempt:
+    """Train and certify a new network, or a copy of an earlier one; ``length`` times the usual number of steps."""
     with denormals_as_zero():
         count = len(setup.inspection.clip)
         frames = np.arange(count)
         kept_out = frames[frames % KEEP_OUT == KEEP_OUT // 2] if count >= 2 * KEEP_OUT else frames
         trained = np.setdiff1d(frames, kept_out) if count >= 2 * KEEP_OUT else frames
-        model = train(setup, trained, seed, settings)
+        model = train(setup, trained, seed, settings, earlier=earlier, length=length)
         return certified_attempt(setup, model, kept_out)
 
 
-def train(setup: Setup, trained: NDArray[np.intp], seed: int, settings: FitSettings) -> Autoencoder:
-    """A new network, trained on these frames."""
+def train(
+    setup: Setup,
+    trained: NDArray[np.intp],
+    seed: int,
+    settings: FitSettings,
+    *,
+    earlier: Autoencoder | None = None,
+    length: int = 1,
+) -> Autoencoder:
+    """A new network, or a copy of an earlier one, trained on these frames."""
     inspection, plan, device = setup.inspection, setup.plan, settings.device
-    model = to_device(new_network(plan.network, seed), device)
+    model = to_device(new_network(plan.network, seed) if earlier is None else copy.deepcopy(earlier), device)
     background, count, heatmaps = inspection.background, len(inspection.clip), plan.network.objects
     if isinstance(model.background, LayeredBackground):
         model.background.still.copy_(torch.from_numpy(background.images[0]).permute(2, 0, 1))
@@ -75,10 +86,11 @@ def train(setup: Setup, trained: NDArray[np.intp], seed: int, settings: FitSetti
     images, backgrounds = (frames.images / 255).contiguous(), frames.backgrounds.contiguous()
     engine = clip_engine(model, images, frames.changed, backgrounds, present)
     batch = min(CLIP.batch_size, len(trained))
-    steps = UNORDERED_STEPS if inspection.unordered else STEPS
+    steps = length * (UNORDERED_STEPS if inspection.unordered else STEPS)
     engine.loss_weight = USUAL_CHANGE / max(float(frames.changed.float().mean()), 1e-6)
     recipe = replace(CLIP, batch_size=batch, epochs=max(1, steps // max(1, len(trained) // batch)))
-    return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings)
+    learned = earlier is not None
+    return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings, trained=learned)
 
 
 def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.intp]) -> Attempt:
@@ -141,6 +153,3 @@ def presence(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) -> N
     return present
 
 
-def attempt_folder(out: Path, hypothesis: int, seed: int, *, layered: bool = False) -> Path:
-    """Where an attempt keeps its log and its checkpoints."""
-    return out / ATTEMPTS / f"hypothesis-{hypothesis}-seed-{seed}{'-layered' * layered}"

@@ -8,7 +8,7 @@ from withinpx.certificate.certificate import Certificate
 from withinpx.discovery.inspection import Inspection
 from withinpx.errors import BrokenTrainingError
 from withinpx.model.background import BackgroundMode
-from withinpx.tracking.attempt import Attempt, Setup, attempt, attempt_folder
+from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt
 from withinpx.tracking.merit import Change, merit
 from withinpx.tracking.options import TrackOptions
 from withinpx.tracking.plan import make_plan, working_scale
@@ -52,7 +52,7 @@ class Fitting:
         return tuple(replace(record, chosen=index == chosen) for index, record in enumerate(self._records))
 
     def run(self, started: float) -> Fitted:
-        """The best of all trials; another is begun only if one as long as the last fits into the time budget."""
+        """The best of all trials; another is begun only if it fits into the time budget, going by the last one."""
         trial = Trial(0, self._options.seed)
         while True:
             began = time.monotonic()
@@ -60,10 +60,13 @@ class Fitting:
             now, best = time.monotonic(), self._best
             best_tried = None if best is None else best.tried
             following = next_trial(self._tried, best_tried, self._inspection.hypotheses)
-            if best is not None and (following is None or 2 * now - began - started > self._options.budget):
+            if best is not None and following is None:
                 return best
             if following is None:
                 raise error or AssertionError("a trial that did not break has a certificate")
+            expected = (now - began) * following.length / trial.length
+            if best is not None and now + expected - started > self._options.budget:
+                return best
             trial = following
 
     def _try(self, trial: Trial) -> BrokenTrainingError | None:
@@ -92,10 +95,11 @@ class Fitting:
         hypothesis, settings = self._inspection.hypotheses[trial.hypothesis], self._settings
         setup = make_setup(self._inspection.under(hypothesis), options, self._report)
         if self._out is not None:
-            folder = attempt_folder(self._out, trial.hypothesis, trial.seed, layered=trial.layered)
+            folder = self._out / ATTEMPTS / trial.folders[-1]
             folder.mkdir(parents=True, exist_ok=True)
             settings = replace(settings, folder=folder)
-        done = attempt(setup, trial.seed, settings)
+        earlier = self._best.attempt.detector.model if trial.rounds > 1 and self._best is not None else None
+        done = attempt(setup, trial.seed, settings, earlier=earlier, length=trial.length)
         perspective = setup.plan.network.background is BackgroundMode.PERSPECTIVE
         tried = Tried(
             trial,
@@ -106,9 +110,10 @@ class Fitting:
         return Fitted(tried, setup, done, merit(done, self._change))
 
     def _name(self, trial: Trial) -> str:
+        network = f"seed {trial.seed}" + (f", round {trial.rounds}" if trial.rounds > 1 else "")
         if len(self._inspection.hypotheses) == 1:
-            return f"seed {trial.seed}"
-        return f"hypothesis {trial.hypothesis} ({self._records[trial.hypothesis].why}), seed {trial.seed}"
+            return network
+        return f"hypothesis {trial.hypothesis} ({self._records[trial.hypothesis].why}), {network}"
 
 
 def make_setup(original: Inspection, options: TrackOptions, report: Report = silent) -> Setup:

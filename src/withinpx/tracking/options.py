@@ -58,7 +58,7 @@ class TrackOptions(InspectOptions):
     """Width of the rendered Gaussian, px; chosen if not given."""
     target: float | None = None
     """The largest error of z that is acceptable, px; the network is designed for it."""
-    channels: int = 32
+    channels: int = 16
     """Channels of every hidden layer."""
     seed: int = 0
     """The first seed to try."""

@@ -9,7 +9,7 @@ from withinpx.model.autoencoder import NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.theory import CompactSupport, SizeRange
 from withinpx.theory.bound import GATE_PX, theorem
-from withinpx.theory.design import SUPPORT_SIGMAS, design, odd_at_least
+from withinpx.theory.design import SUPPORT_SIGMAS, design
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 from withinpx.tracking.options import TrackOptions
 
@@ -39,10 +39,9 @@ def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
     found, scale = len(inspection.objects), inspection.clip.selection.scale
     objects = found if options.objects == "auto" else options.objects
     followed = inspection.objects[:objects]
-    sizes = SizeRange(min(obj.sizes[0] for obj in followed), max(obj.sizes[1] for obj in followed) + SPARE)
-    if odd_at_least(sizes.largest) > LARGEST_RECEPTIVE_FIELD:
-        sizes = SizeRange(min(sizes.smallest, LARGEST_RECEPTIVE_FIELD), LARGEST_RECEPTIVE_FIELD)
-    chosen = design(sizes, None if options.target is None else options.target * scale, options.sigma)
+    seen = min(obj.sizes[0] for obj in followed), max(obj.sizes[1] for obj in followed)
+    sizes = SizeRange(*(min(size, LARGEST_RECEPTIVE_FIELD - SPARE) for size in seen))
+    chosen = design(sizes, None if options.target is None else options.target * scale, options.sigma, SPARE)
     clip, support = inspection.clip, SUPPORT_SIGMAS * chosen.sigma
     shortest = min(clip.height, clip.width)
     network = NetworkConfig(

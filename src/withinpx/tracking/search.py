@@ -4,7 +4,7 @@ Hypotheses are compared by the detections that they group into objects: numbers 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +22,8 @@ MOST = 0.5  # and one of which as many are held is a part of it
 LOST = 0.5  # of the frames in which an object is detected alone: a network further off in more does not follow it
 SEEDS = 2  # per hypothesis, if the first does not follow the detections
 BROKEN_SEEDS = 3  # per hypothesis, if trainings break
+ROUNDS = 3  # of training per network; each after the first is as long as all before it
+MENDED_BY_TRAINING = ("reconstruction", "heatmap")  # checks that a network fails which has not learned enough
 UNEXPLAINED = "unexplained"  # a refusal of the whole certificate: something moves that no object explains
 
 
@@ -46,7 +48,19 @@ class Trial:
     hypothesis: int  # its rank
     seed: int
     layered: bool = False  # with a layered background where ``perspective`` is planned
+    rounds: int = 1  # of training
     because: str = "it has the best score"
+
+    @property
+    def length(self) -> int:
+        """How long its last round is, in first rounds."""
+        return 1 << max(0, self.rounds - 2)
+
+    @property
+    def folders(self) -> list[str]:
+        """The names of the folders for the log and the checkpoints of each round."""
+        name = f"hypothesis-{self.hypothesis}-seed-{self.seed}{'-layered' * self.layered}"
+        return [name, *(f"{name}-round-{number}" for number in range(2, self.rounds + 1))]
 
 
 @dataclass(frozen=True)
@@ -63,11 +77,11 @@ class Tried:
 def next_trial(tried: Sequence[Tried], best: Tried | None, hypotheses: Sequence[Hypothesis]) -> Trial | None:
     """What to fit next, None if nothing is needed or nothing can help. The best trial's refusals are answered first.
 
-    Another seed is tried only where the last optimisation failed.
+    Another seed is tried only where the last optimisation failed. A network is trained on as long as that helps.
     """
     if best is not None and not best.refusals:
         return None
-    again = _other_seed(tried)
+    again = _other_seed(tried) or _longer(tried[-1], best)
     if again is not None:
         return again
     order = sorted((one for one in tried if one is not best), key=lambda one: one.trial.hypothesis)
@@ -84,11 +98,21 @@ def _other_seed(tried: Sequence[Tried]) -> Trial | None:
         return None
     trial = last.trial
     fits = [one for one in tried if (one.trial.hypothesis, one.trial.layered) == (trial.hypothesis, trial.layered)]
-    if len(fits) >= (BROKEN_SEEDS if last.broken else SEEDS):
+    seeds = {one.trial.seed for one in fits}
+    if len(seeds) >= (BROKEN_SEEDS if last.broken else SEEDS):
         return None
     numbers = " and ".join(map(str, last.lost))
     because = "the training broke" if last.broken else f"the network does not follow object {numbers}"
-    return Trial(trial.hypothesis, 1 + max(one.trial.seed for one in fits), trial.layered, because)
+    return Trial(trial.hypothesis, 1 + max(seeds), trial.layered, because=because)
+
+
+def _longer(last: Tried, best: Tried | None) -> Trial | None:
+    """Another round for the network that was trained last, if it is the best: the round before has helped."""
+    reasons = MENDED_BY_TRAINING if last.may_be_layered else (*MENDED_BY_TRAINING, "drift")
+    refusal = next((refusal for refusal in last.refusals if refusal.reason in reasons), None)
+    if last is not best or refusal is None or last.trial.rounds == ROUNDS:
+        return None
+    return replace(last.trial, rounds=last.trial.rounds + 1, because=f"{refusal}, which longer training may mend")
 
 
 def _answer(fitted: Tried, tried: Sequence[Tried], hypotheses: Sequence[Hypothesis]) -> Trial | None:

@@ -14,7 +14,7 @@ from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
 from withinpx.files import check_is_new, write_atomically
-from withinpx.tracking.attempt import ATTEMPTS, Setup, attempt_folder
+from withinpx.tracking.attempt import ATTEMPTS, Setup
 from withinpx.tracking.detect import Chunk, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.fitting import Fitted, Fitting, make_setup
@@ -188,9 +188,8 @@ class _Run:
         self.report(Event("writing", 0, 2))
         result.write_report(self.out)
         self.report(Event("writing", 1, 2))
-        trial = best.tried.trial
-        trained = attempt_folder(self.out, trial.hypothesis, trial.seed, layered=trial.layered)
-        write_atomically(self.out / LOG, (trained / LOG).read_bytes())
+        rounds = [self.out / ATTEMPTS / folder for folder in best.tried.trial.folders]
+        write_atomically(self.out / LOG, b"".join((folder / LOG).read_bytes() for folder in rounds))
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
         self.report(Event("writing", 2, 2))
         return result

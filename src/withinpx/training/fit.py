@@ -97,15 +97,17 @@ def learn(
     *,
     seed: int,
     settings: FitSettings,
+    trained: bool = False,
 ) -> Autoencoder:
     """Train the engine's network on its ``count`` images.
 
-    ``centres`` are where the heatmaps should start; NaN where that is not known.
+    ``centres`` are where the heatmaps should start; NaN where that is not known. A network that is ``trained`` already
+    needs no warm start.
     """
     training, model = Training(engine, count, recipe, seed, settings.folder), engine.model
     for callback in settings.callbacks:
         callback.on_start(engine, seed)
-    if centres is not None and not training.epochs_done:
+    if centres is not None and not trained and not training.epochs_done:
         _warm_start(engine, centres, recipe, seed, settings.callbacks)
     restarts = [round(share * recipe.epochs) for share in recipe.restart_at]
     saved = time.monotonic()
