@@ -14,8 +14,10 @@ from tests.tracking.scenes import HEIGHT, WIDTH, made_up
 from withinpx.data.selection import EVERYTHING, Frame, Selection
 from withinpx.errors import InputError
 from withinpx.palette import ALARM, REFUSED, colour_of, rgb
+from withinpx.tracking import overlay
 from withinpx.tracking.detect import Chunk
-from withinpx.tracking.overlay import OverlayWriter
+from withinpx.tracking.mp4 import enlarged
+from withinpx.tracking.overlay import Mark, Marks, OverlayWriter, draw_marks
 from withinpx.tracking.tracks import Tracks
 
 GREY = 70
@@ -147,3 +149,45 @@ def test_frames_and_tracks_that_do_not_match_are_refused(tmp_path: Path) -> None
     with pytest.raises(InputError, match="changes its size"), OverlayWriter(tmp_path / "a.mp4", 3) as writer:
         writer.add(pixels, tracks, 0)
         writer.add(pixels[:20], tracks, 1)
+
+
+def random_trail(rng: np.random.Generator, width: int, height: int) -> list[Marks]:
+    """Objects in, at and beyond the border, some certified, one that has left."""
+    trail: list[Marks] = [{} for _ in range(8)]
+    for index in range(6):
+        path = rng.uniform(-20, (width + 20, height + 20)) + np.cumsum(rng.normal(0, 6, (8, 2)), axis=0)
+        certified, label = bool(rng.integers(2)), str(10 ** int(rng.integers(4))) + "?"
+        for marks, (x, y) in zip(trail[: 5 if index == 5 else 8], path.tolist(), strict=False):
+            marks[index] = Mark(label, (x, y), float(rng.uniform(0, 60)), certified, rgb(colour_of(index)))
+    return trail
+
+
+@pytest.mark.parametrize("size", [(301, 200), (2100, 400)])
+def test_nothing_is_drawn_outside_the_parts_that_are_blended(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    width, height = size
+    for seed in range(4):
+        trail = random_trail(np.random.default_rng(seed), width, height)
+        in_parts, at_once = (np.full((height, width, 3), GREY, np.uint8) for _ in range(2))
+        draw_marks(in_parts, trail)
+        with monkeypatch.context() as patch:
+            patch.setattr(overlay, "_extent", lambda *_: (0, 0, height, width))
+            draw_marks(at_once, trail)
+        np.testing.assert_array_equal(in_parts, at_once)
+        assert (in_parts != GREY).any()
+
+
+def test_a_frame_without_marks_is_left_as_it_is() -> None:
+    image = np.full((20, 30, 3), GREY, np.uint8)
+    draw_marks(image, [{}, {}])
+    assert (image == GREY).all()
+
+
+@pytest.mark.parametrize("factor", [1, 3, 7, 14])
+@pytest.mark.parametrize("colours", [1, 3])
+def test_every_pixel_is_enlarged_to_a_block_of_its_colour(factor: int, colours: int) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, colours), np.uint8)
+    blocks = np.broadcast_to(pixels, (HEIGHT, WIDTH, 3)).repeat(factor, axis=0).repeat(factor, axis=1)
+    np.testing.assert_array_equal(enlarged(pixels, factor), blocks)
+    assert not np.shares_memory(enlarged(pixels, factor), pixels)  # marks are written into it

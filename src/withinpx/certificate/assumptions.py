@@ -10,10 +10,11 @@ from torch import Tensor
 from withinpx.certificate.certificate import Check, Limits, explained_frames, frame_reasons, undrifted_frames
 from withinpx.inference.observation import Observations
 from withinpx.inference.registration import register
-from withinpx.inference.rendering import reconstruct
+from withinpx.inference.rendering import GREY, compose, windows_around
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.foreground import foreground_only
-from withinpx.model.softargmax import softargmax
+from withinpx.model.field import Field, Patch, maps_in
+from withinpx.model.foreground import empty_foreground, foreground_only
+from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_softargmax
 from withinpx.theory import CompactSupport, Gaussian, SizeRange
 from withinpx.theory.bound import theorem
 
@@ -23,7 +24,8 @@ RESIDUAL_SHARE = 0.1  # of the object's size, whichever is larger
 DISTINCT = 0.15  # two renderings must differ by this share of the stronger one
 LARGEST_LEAKAGE = 1.0  # px
 LARGEST_DRIFT = 1.0  # px, or twice RESIDUAL_SHARE of the size: of the rendered centre against z over the frame
-SHIFTS = ((0, 0), (3, 0), (0, 3), (-4, 2), (5, -5))  # px, for the equivariance check
+SHIFTS = ((0, 0), (3, 0), (0, 3), (-4, 2), (5, -5))  # px, for the equivariance check, in which
+VISIBLE = 0.05  # of full contrast is a difference from the background
 
 
 @dataclass(frozen=True)
@@ -187,17 +189,23 @@ def _interior_position(seen: Observations, index: int, model: Autoencoder) -> Te
 
 @torch.no_grad()
 def equivariance_error(model: Autoencoder, position: Float[Tensor, " 2"], index: int) -> float:
-    """The largest difference between a shift of the rendered object and the shift of its z, px."""
+    """The largest difference between a shift of the rendered object and the shift of its z, px.
+
+    The object is rendered and encoded in a window around it only. Nothing is rendered further away, and the softargmax
+    is still the one over the whole map (model/sparse.py), so z is that of the whole frame.
+    """
     config = model.config
-    device = next(model.parameters()).device
-    shifts = torch.tensor(SHIFTS, dtype=torch.float32, device=device)
-    z = torch.zeros(len(shifts), config.objects, 2, device=device)
-    z[:, index] = position.to(device) + shifts
-    present = torch.zeros(len(shifts), config.objects, dtype=torch.bool, device=device)
-    grey = torch.full((1, config.colours, config.height, config.width), 0.5, device=device)
-    without = reconstruct(model, z, present, grey)
+    shifts = torch.tensor(SHIFTS, dtype=torch.float32, device=next(model.parameters()).device)
+    z = shifts.new_zeros(len(shifts), config.objects, 2)
+    z[:, index] = position.to(shifts.device) + shifts
+    present = torch.zeros(z.shape[:2], dtype=torch.bool, device=z.device)
+    windows = windows_around(z[:, index], model).grown(first_layer_reach(model.encoder))
+    grey = shifts.new_full((1, config.colours, windows.height, windows.width), GREY)
+    without = compose(model, maps_in(sparse_decoder_maps(model, z, present), windows), grey)
     present[:, index] = True
-    image = reconstruct(model, z, present, grey)
-    changed = (image - without).abs().amax(dim=1) > 0.05
-    again = softargmax(model.heatmaps(foreground_only(image, changed)), config.temperature)[:, index]
+    image = compose(model, maps_in(sparse_decoder_maps(model, z, present), windows), grey)
+    changed = (image - without).abs().amax(dim=1) > VISIBLE
+    patch = Patch(windows, foreground_only(image, changed))
+    heatmaps = sparse_cnn(model.encoder, Field(len(z), empty_foreground(model, image), [patch]))
+    again = sparse_softargmax(heatmaps, config.temperature)[0][:, index]
     return float((again - again[:1] - shifts).abs().max().item())

@@ -14,6 +14,7 @@ from withinpx.inference.rendering import templates
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.theory.bound import GATE_PX
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
 UNEXPLAINED = 0.5  # of the smallest object's area: a larger changed region that no object explains counts,
 UNEXPLAINED_SHARE = 0.1  # if it occurs in more than this share of the frames
@@ -31,11 +32,11 @@ class Subject:
 
 
 def receptive_fields(model: Autoencoder) -> ReceptiveFields:
-    """Measured in double precision on the trained weights."""
-    exact = copy.deepcopy(model).cpu().double()
+    """Measured in double precision on the trained weights, on a canvas that is wider than any network can see."""
+    exact, canvas = copy.deepcopy(model).cpu().double(), LARGEST_RECEPTIVE_FIELD + 2
     return ReceptiveFields(
-        measured_receptive_field(exact.encoder, model.config.colours) + GATE_PX,
-        measured_receptive_field(exact.decoder, model.config.objects + model.background.input_maps),
+        measured_receptive_field(exact.encoder, model.config.colours, canvas) + GATE_PX,
+        measured_receptive_field(exact.decoder, model.config.objects + model.background.input_maps, canvas),
     )
 
 

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.errors import InputError
+from withinpx.model.windows import Box, joined
 from withinpx.palette import ALARM, REFUSED, RGB, colour_of, luma, rgb
 from withinpx.tracking.mp4 import FRAMES_PER_SECOND, Mp4Writer, Pixels, enlarged, enlargement
 from withinpx.tracking.tracks import Tracks, bound_text
@@ -93,14 +94,15 @@ class OverlayWriter:
         if tracks.unordered:
             self._trail.clear()
         self._trail.append(marks)
-        image = draw_marks(Image.fromarray(enlarged(pixels, factor)), list(self._trail))
+        image = enlarged(pixels, factor)
+        draw_marks(image, list(self._trail))
         time_s = float(tracks.times_s[row])
         head = f"frame {tracks.frames[row]}" + ("" if isnan(time_s) else f"   {time_s:.2f} s")
         refused = any(not mark.certified for mark in marks.values())
         image = self._with_legend(image, head, [_caption(tracks, row, index) for index in range(count)], refused)
         if isnan(time_s):
             time_s = self._frames / (IMAGES_PER_SECOND if tracks.unordered else FRAMES_PER_SECOND)
-        self._video.add(np.asarray(image), time_s)
+        self._video.add(image, time_s)
         self._frames += 1
 
     def _marks(self, tracks: Tracks, row: int, factor: int) -> Marks:
@@ -114,25 +116,27 @@ class OverlayWriter:
             marks[index] = Mark(label, (x, y), float(bounds[index]), certified, colour)
         return marks
 
-    def _with_legend(self, image: Image.Image, head: str, captions: list[str], refused: bool) -> Image.Image:
+    def _with_legend(self, image: Pixels, head: str, captions: list[str], refused: bool) -> Pixels:
         """The image above a strip with a caption per object; the sides are even, which the codec needs."""
-        unit = _unit(image)
+        unit, (image_height, image_width) = _unit(image), image.shape[:2]
         font, line = _font(FONT * unit), round(LINE * unit)
         indent, column = (round(font.getlength(longest) + 14 * unit) for longest in (LONGEST_HEAD, LONGEST_CAPTION))
-        columns = max(1, int(image.width - indent) // column)
+        columns = max(1, int(image_width - indent) // column)
         lines = ceil(len(captions) / columns)
-        width, height = (side + side % 2 for side in (image.width, image.height + lines * line))
-        canvas = Image.new("RGB", (width, height), STRIP)
-        canvas.paste(image, (0, 0))
-        pen = ImageDraw.Draw(canvas)
+        width, height = (side + side % 2 for side in (image_width, image_height + lines * line))
+        strip = Image.new("RGB", (width, height - image_height), STRIP)
+        pen = ImageDraw.Draw(strip)
         if refused:
-            pen.rectangle((0, image.height, width, image.height + round(3 * unit)), fill=rgb(ALARM))
-        middle, radius = image.height + line / 2 + unit, 5 * unit
+            pen.rectangle((0, 0, width, round(3 * unit)), fill=rgb(ALARM))
+        middle, radius = line / 2 + unit, 5 * unit
         pen.text((10 * unit, middle), head, TEXT, font, "lm")
         for index, caption in enumerate(captions):
             x, y = indent + index % columns * column, middle + index // columns * line
             pen.ellipse((x, y - radius, x + 2 * radius, y + radius), fill=self._colours[index])
             pen.text((x + 3 * radius, y), caption, TEXT, font, "lm")
+        canvas = np.empty((height, width, 3), np.uint8)
+        canvas[:image_height, :image_width], canvas[:image_height, image_width:] = image, STRIP
+        canvas[image_height:] = strip
         return canvas
 
 
@@ -145,9 +149,10 @@ def _caption(tracks: Tracks, row: int, index: int) -> str:
     return caption if len(caption) <= len(LONGEST_CAPTION) else caption[: len(LONGEST_CAPTION) - 1] + "…"
 
 
-def draw_marks(image: Image.Image, trail: Sequence[Marks]) -> Image.Image:
-    """Lines through the frames before, then the crosses, bounds and numbers of the last frame."""
-    layer = Image.new("RGBA", (image.width * SUPERSAMPLE, image.height * SUPERSAMPLE))
+def draw_marks(image: Pixels, trail: Sequence[Marks]) -> None:
+    """Draw lines through the frames before, then the crosses, bounds and numbers of the last frame, into the image."""
+    height, width = image.shape[:2]
+    layer = Image.new("RGBA", (width * SUPERSAMPLE, height * SUPERSAMPLE))
     pen = ImageDraw.Draw(layer)
     unit = SUPERSAMPLE * _unit(image)
     for age, (before, after) in enumerate(pairwise(trail), start=TRAIL + 1 - len(trail)):
@@ -160,13 +165,33 @@ def draw_marks(image: Image.Image, trail: Sequence[Marks]) -> Image.Image:
         if mark.certified:
             _draw_bound(pen, mark, unit)
         _draw_label(pen, mark, unit, layer.size)
-    touched = layer.getbbox()
-    if touched is None:
-        return image
-    left, top, right, bottom = touched[0] // SUPERSAMPLE, touched[1] // SUPERSAMPLE, *touched[2:]
-    part = layer.crop((left * SUPERSAMPLE, top * SUPERSAMPLE, right, bottom)).reduce(SUPERSAMPLE)
-    image.paste(part.convert("RGB"), (left, top), part.getchannel("A"))
-    return image
+    objects = set[int]().union(*trail)
+    for top, left, bottom, right in joined([_extent(image, trail, index) for index in objects], 0):
+        part = layer.crop((left * SUPERSAMPLE, top * SUPERSAMPLE, right * SUPERSAMPLE, bottom * SUPERSAMPLE))
+        _blend(image[top:bottom, left:right], part)
+
+
+def _extent(image: Pixels, trail: Sequence[Marks], index: int) -> Box:
+    """A box around everything that is marked for one object, within the image."""
+    marks = [marks[index] for marks in trail if index in marks]
+    reach = FONT * (2 + len(marks[-1].label)) * _unit(image)  # of the cross and, on any side of it, the label
+    if marks[-1].certified:
+        reach += marks[-1].bound
+    x, y = np.array([mark.position for mark in marks]).T
+    left, top = (max(0, int(axis.min() - reach)) for axis in (x, y))
+    bottom, right = (min(side, ceil(axis.max() + reach)) for side, axis in zip(image.shape, (y, x), strict=False))
+    return top, left, max(top, bottom), max(left, right)
+
+
+def _blend(image: Pixels, layer: Image.Image) -> None:
+    """Blend a layer with SUPERSAMPLE times as many rows and columns into the image, where it is not empty."""
+    if not image.size:
+        return
+    rows, columns = np.nonzero(np.asarray(layer.getchannel("A").reduce(SUPERSAMPLE)) > 0)
+    fine = np.asarray(layer).reshape(image.shape[0], SUPERSAMPLE, image.shape[1], SUPERSAMPLE, 4)[rows, :, columns]
+    opacity = fine[..., 3:] / np.float32(255)
+    colour, cover = (values.mean(axis=(1, 2)) for values in (opacity * fine[..., :3], opacity))
+    image[rows, columns] = (colour + (1 - cover) * image[rows, columns]).round()
 
 
 def _draw_bound(pen: ImageDraw.ImageDraw, mark: Mark, unit: float) -> None:
@@ -205,9 +230,9 @@ def _box(centre: Point, across: float, down: float) -> tuple[int, int, int, int]
     return left, top, max(left, round(x + across) - 1), max(top, round(y + down) - 1)
 
 
-def _unit(image: Image.Image) -> float:
+def _unit(image: Pixels) -> float:
     """Lines and letters grow with large frames, which are displayed smaller."""
-    return max(1.0, max(image.size) / 1000)
+    return max(1.0, int(max(image.shape[:2])) / 1000)
 
 
 @cache
