@@ -27,7 +27,7 @@ from withinpx.discovery.background import BackgroundModel, difference, to_float
 from withinpx.discovery.fixed_camera import fixed_background, quantile, thinned
 from withinpx.discovery.hypotheses import FOLLOWED, Hypothesis, ordered_hypotheses
 from withinpx.discovery.inspection import Inspection
-from withinpx.discovery.objects import Blob, MovingObject, find_blobs
+from withinpx.discovery.objects import Blob, MovingObject, find_blobs, find_changes
 from withinpx.discovery.tracklets import AT_ONCE, find_tracklets
 from withinpx.figures import STYLE, save_figure
 from withinpx.palette import colour_of
@@ -140,7 +140,7 @@ def by_median(inspection: Inspection) -> list[Reading]:
 
 
 def detections_of(clip: Clip, background: BackgroundModel) -> list[list[Blob]]:
-    return [find_blobs(image, background, frame) for frame, image in enumerate(clip.frames)]
+    return [find_blobs(find_changes(image, background, frame)) for frame, image in enumerate(clip.frames)]
 
 
 def flat(detections: list[list[Blob]]) -> list[Blob]:

@@ -20,7 +20,7 @@ from withinpx.tracking.detector import Detector
 from withinpx.training.recipe import CLIP
 
 FRAMES, WIDTH, HEIGHT = 24, 64, 54
-STEPS, WARM_START_STEPS, BATCH = 90, 50, 6  # enough for a clip as small as this
+STEPS, WARM_START_STEPS, BATCH = 150, 50, 6  # enough for a clip as small as this
 COMMAND = "--objects 4 --channels 12 --budget 1 --device cpu --export coco mot dlc"  # three objects, one spare heatmap
 
 

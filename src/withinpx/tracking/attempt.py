@@ -151,5 +151,3 @@ def presence(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) -> N
             if after - before <= SHORT_GAP + 1:
                 present[before:after, index] = True
     return present
-
-
