@@ -102,6 +102,15 @@ class MovingObject:
         return float(np.quantile(sizes, 0.05)), float(np.quantile(sizes, 0.95))
 
     @property
+    def growth(self) -> float:
+        """By how much its size varies with its position, as a ratio: how perspective makes it grow."""
+        whole = [blob for blob in self.blobs if not blob.cut_off] or list(self.blobs)
+        positions = np.array([(1.0, *blob.centre) for blob in whole])
+        sizes = np.log([blob.size for blob in whole])
+        fitted = positions @ np.linalg.lstsq(positions, sizes)[0]
+        return float(np.exp(np.ptp(fitted)))
+
+    @property
     def strength(self) -> float:
         """How far it stands out from the noise where it is seen well."""
         return float(np.quantile([blob.strength for blob in self.blobs], 0.9))

@@ -87,7 +87,11 @@ def train(
     engine = clip_engine(model, images, frames.changed, backgrounds, present)
     batch = min(CLIP.batch_size, len(trained))
     steps = length * (UNORDERED_STEPS if inspection.unordered else STEPS)
-    engine.loss_weight = USUAL_CHANGE / max(float(frames.changed.float().mean()), 1e-6)
+    changed = max(float(frames.changed.float().mean()), 1e-6)
+    engine.loss_weight = USUAL_CHANGE / changed
+    if earlier is None:
+        for cnn in (model.encoder, model.decoder):
+            cnn.start_empty(changed)
     recipe = replace(CLIP, batch_size=batch, epochs=max(1, steps // max(1, len(trained) // batch)))
     learned = earlier is not None
     return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings, trained=learned)

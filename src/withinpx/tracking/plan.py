@@ -15,7 +15,7 @@ from withinpx.tracking.options import TrackOptions
 
 LARGEST_OBJECT = 25.0  # px of the network's input; clips with larger objects are scaled down
 SPARE = 2.0  # px that the decoder is wider than the largest object seen
-PERSPECTIVE = 1.6  # an object whose size varies by more than this changes its appearance over the frame
+PERSPECTIVE = 1.6  # an object whose size varies by more than this over its positions changes its appearance there
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _encoder_rf(options: TrackOptions, chosen: int) -> int:
 def _mode(inspection: Inspection, options: TrackOptions, objects: int) -> BackgroundMode:
     if options.background in ("layered", "perspective"):
         return BackgroundMode(options.background)
-    growth = max(obj.sizes[1] / obj.sizes[0] for obj in inspection.objects[:objects])
+    growth = max(obj.growth for obj in inspection.objects[:objects])
     fixed = options.background == "auto" and not inspection.camera_moves
     return BackgroundMode.PERSPECTIVE if fixed and growth > PERSPECTIVE else BackgroundMode.LAYERED
 

@@ -44,7 +44,7 @@ FIGURE = replace(PAPER, name="figure", stop_when_converged=True, max_steps=600, 
 CLIP = Recipe(  # the epochs are chosen for a number of steps (tracking/attempt.py)
     name="clip",
     epochs=100,
-    batch_size=16,
+    batch_size=8,
     learning_rate=2e-3,
     warm_start_steps=100,
     cosine_schedule=True,
