@@ -194,7 +194,7 @@ def test_an_object_cut_by_the_border_is_refused_there(tracked: TrackedClip, good
         seen = observations(detector, cut)
         assert seen.at_border[:, each].mean() > 0.9
         why = refusal_reasons(seen, detector.certificate)[:, each]
-        assert "border" in why
+        assert {"border", "reconstruction"} >= set(why)
         assert not (why[seen.at_border[:, each]] == "").any()
 
 
@@ -214,6 +214,30 @@ def test_a_second_peak_in_the_heatmap_is_refused_frame_by_frame(
 def test_a_heatmap_that_is_always_pulled_away_is_refused(tracked: TrackedClip, good: Observations) -> None:
     certificate = judged(tracked.detector, replace(good, leakage=with_column(good.leakage, 2, 1.5)))
     assert failed(certificate, 2) == {"heatmap"}
+    assert certificate.of(0).certified
+
+
+def test_frames_in_which_the_rendered_centre_drifts_from_z_are_refused(
+    tracked: TrackedClip, good: Observations
+) -> None:
+    limit = tracked.detector.certificate.of(0).limits.drift
+    centre = good.centre.copy()
+    centre[5:8, 0, 1] += limit + 0.5
+    centre[10, 0, 1] += 0.1
+    why = refusal_reasons(replace(good, centre=centre), tracked.detector.certificate)
+    assert set(why[5:8, 0]) == {"drift"}
+    assert "drift" not in np.delete(why, range(5, 8), axis=0)
+    assert "drift" not in why[:, 1:]
+
+
+def test_an_object_whose_rendered_centre_drifts_over_the_frame_is_refused(
+    tracked: TrackedClip, good: Observations
+) -> None:
+    """As a decoder that knows where it renders could do."""
+    drifting = good.centre.copy()
+    drifting[:, 1, 0] += np.linspace(-4, 4, len(good))
+    certificate = judged(tracked.detector, replace(good, centre=drifting))
+    assert failed(certificate, 1) == {"drift"}
     assert certificate.of(0).certified
 
 

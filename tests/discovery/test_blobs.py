@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import BackgroundModel, to_uint8
-from withinpx.discovery.objects import Blob, find_blobs, find_changes
+from withinpx.discovery.objects import Blob, MovingObject, find_blobs, find_changes
 
 WIDTH, HEIGHT, RADIUS = 64, 40, 7
 THRESHOLD = 0.05  # of full contrast
@@ -103,3 +103,25 @@ def test_a_faint_stripe_does_not_split_a_blob() -> None:
     """Its parts are nearer to each other than gaps that are closed."""
     (blob,) = blobs(contrast((disc(30, 20, 9), STRONG), (disc(30, 20, 9) & box(29, 0, 32, HEIGHT), FAINT)))
     assert blob.area == disc(30, 20, 9).sum()
+
+
+def seen_at(*columns: float, radius: float = RADIUS) -> MovingObject:
+    return MovingObject(tuple(blobs(contrast((disc(x, 20, radius), STRONG)))[0] for x in columns))
+
+
+def test_the_size_is_that_of_the_whole_object_where_the_border_cuts_some_of_it_off() -> None:
+    long = [blobs(contrast((box(left, 16, left + 20, 24), STRONG)))[0] for left in range(20, 60, 2)]
+    assert [blob.cut_off for blob in long] == [left + 20 >= WIDTH for left in range(20, 60, 2)]
+    assert MovingObject(tuple(long)).sizes == (20, 20)
+    assert min(blob.size for blob in long) < 10
+    assert MovingObject(tuple(long[-3:])).sizes[1] < 20  # never seen whole: what is seen is all that is known
+
+
+def test_a_size_that_varies_grows_only_if_it_follows_the_position() -> None:
+    columns, radii = np.linspace(12, 50, 20), np.linspace(4, 10, 20)
+    nearer = MovingObject(tuple(seen_at(x, radius=r).blobs[0] for x, r in zip(columns, radii, strict=True)))
+    assert nearer.growth == pytest.approx(2.5, abs=0.4)
+    shuffled = np.random.default_rng(0).permutation(radii)
+    uneven = MovingObject(tuple(seen_at(x, radius=r).blobs[0] for x, r in zip(columns, shuffled, strict=True)))
+    assert uneven.sizes == nearer.sizes
+    assert uneven.growth < 1.4

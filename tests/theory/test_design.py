@@ -45,6 +45,12 @@ def test_six_to_ten_pixels_within_six() -> None:
     assert "11 px" in network.why
 
 
+def test_without_a_target_the_encoder_sees_all_of_the_largest_object() -> None:
+    network = design(SizeRange(3, 14), spare=2)
+    assert (network.encoder_rf, network.decoder_rf) == (15, 17)
+    assert "the encoder sees all of it (15 px)" in network.why
+
+
 def test_a_tighter_target_never_needs_a_larger_encoder_or_a_wider_gaussian() -> None:
     loose, tight = design(SizeRange(6, 10), target=5.6), design(SizeRange(6, 10), target=4)
     assert tight.encoder_rf <= loose.encoder_rf

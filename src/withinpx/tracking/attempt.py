@@ -90,8 +90,8 @@ def train(
     changed = max(float(frames.changed.float().mean()), 1e-6)
     engine.loss_weight = USUAL_CHANGE / changed
     if earlier is None:
-        for cnn in (model.encoder, model.decoder):
-            cnn.start_empty(changed)
+        model.encoder.start_empty(changed)
+        model.decoder.start_empty(changed, model.decoder.fan_in**-0.5)  # colours are small, unlike values of heatmaps
     recipe = replace(CLIP, batch_size=batch, epochs=max(1, steps // max(1, len(trained) // batch)))
     learned = earlier is not None
     return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings, trained=learned)
