@@ -11,7 +11,7 @@ from withinpx.tracking.result import Result
 from withinpx.tracking.track import track
 from withinpx.training.detector_folder import RUN_CONFIG
 
-DEMO = TrackOptions(channels=24)
+DEMO = TrackOptions()
 
 
 def run_demo(folder: Path, options: TrackOptions = DEMO) -> Result:
