@@ -136,7 +136,8 @@ def with_count(choices: list[Choice], candidates: list[Candidate], count: int) -
             nearest = min(apart, key=apart.__getitem__)
             chosen[chosen.index(nearest)] = Candidate(merged([nearest.path, least.path]), "object")
             cost += apart[nearest]
-    why = f"{count} objects, the number given" if len(chosen) == count else f"{len(chosen)} objects, no more were found"
+    found = f"{len(chosen)} object{'s' * (len(chosen) != 1)}"
+    why = f"{found}, the number given" if len(chosen) == count else f"{found}, no more were found"
     exact = Choice(tuple(chosen), why, cost)
     return [exact, *(choice for choice in choices if len(choice.chosen) == count)]
 
