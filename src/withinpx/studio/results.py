@@ -39,7 +39,7 @@ def tracks_json(run: Run, out: Path) -> dict[str, Any]:
     """``tracks.csv`` by columns, each a list per object; ``times_s`` is null where the recording has no clock."""
     import pandas as pd  # noqa: PLC0415  (slow to import; the server starts without it)
 
-    table = pd.read_csv(out / "tracks.csv", keep_default_na=False, na_values=[""])
+    table = pd.read_csv(out / "tracks.csv", dtype={"reason": str}, keep_default_na=False, na_values=[""])
     missing = {"frame", "time_s", "object", "reason", *NUMBERS, *FLAGS} - set(table.columns)
     if missing:
         raise InputError(f"tracks.csv has no column {min(missing)}, it is of an older version: train the run again.")
