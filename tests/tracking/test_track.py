@@ -225,7 +225,7 @@ def test_broken_trainings_are_tried_again_and_then_given_up(
 ) -> None:
     tried = []
 
-    def breaks(setup: Setup, seed: int, settings: FitSettings) -> Attempt:
+    def breaks(setup: Setup, seed: int, settings: FitSettings, **round_of_training: object) -> Attempt:
         tried.append(seed)
         raise BrokenTrainingError("Training broke in epoch 3: the loss is nan.")
 
