@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx.certificate.certificate import Check, Limits, explained_frames, frame_reasons, undrifted_frames
@@ -54,16 +55,21 @@ def object_bound(model: Autoencoder, fields: ReceptiveFields, size: SizeRange) -
     return theorem(fields.encoder, fields.decoder, size, rendering).bound
 
 
+def whole_frames(seen: Observations, index: int) -> NDArray[np.bool_]:
+    """Which frames show all of the object: (f,)."""
+    return np.asarray(seen.present[:, index] & ~seen.at_border[:, index])
+
+
 def rendered_sizes(seen: Observations, index: int) -> SizeRange:
     """The range of sizes of the reconstructed object, over the frames that show all of it."""
-    whole = seen.present[:, index] & ~seen.at_border[:, index]
+    whole = whole_frames(seen, index)
     sizes = seen.size[whole if whole.any() else slice(None), index]
     return SizeRange(max(1.0, float(sizes.min())), max(1.0, float(sizes.max())))
 
 
 def frame_limits(seen: Observations, index: int, size: SizeRange) -> Limits:
     """What each frame of one object must satisfy."""
-    whole = seen.present[:, index] & ~seen.at_border[:, index]
+    whole = whole_frames(seen, index)
     x, y = np.median((seen.centre - seen.z)[whole, index], axis=0).tolist() if whole.any() else (0.0, 0.0)
     return Limits(
         residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest),
@@ -135,7 +141,7 @@ def _displacement(seen: Observations, index: int, bound: float, limits: Limits, 
 
 def _reconstruction(seen: Observations, index: int, limits: Limits, scale: float) -> Check:
     """Assumption 1: the object is reconstructed where the frame shows it."""
-    whole = seen.present[:, index] & ~seen.at_border[:, index]
+    whole = whole_frames(seen, index)
     if not whole.any():
         return Check("reconstruction", 0.0, GOOD_SHARE, "share", False, "no kept-out frame shows it")
     share = float(explained_frames(seen, index, limits)[whole].mean())
@@ -161,7 +167,7 @@ def _heatmap(seen: Observations, index: int, scale: float) -> Check:
 
 def _drift(seen: Observations, index: int, limits: Limits, scale: float) -> Check:
     """Equivariance of the decoder over the frame, which `perspective` gives up: its decoder knows where it renders."""
-    whole = seen.present[:, index] & ~seen.at_border[:, index]
+    whole = whole_frames(seen, index)
     share = float(undrifted_frames(seen, index, limits)[whole].mean()) if whole.any() else 1.0
     message = (
         f"the rendered centre stays where it usually is against z, to within {limits.drift / scale:.2f} px, in "

@@ -96,17 +96,21 @@ class MovingObject:
         return np.array([blob.centre for blob in self.blobs])
 
     @property
+    def _whole(self) -> list[Blob]:
+        """Its blobs that the border does not cut off; all if it cuts each."""
+        return [blob for blob in self.blobs if not blob.cut_off] or list(self.blobs)
+
+    @property
     def sizes(self) -> tuple[float, float]:
         """The range of its size where all of it is seen, px, without the extreme twentieths."""
-        sizes = [blob.size for blob in self.blobs if not blob.cut_off] or [blob.size for blob in self.blobs]
+        sizes = [blob.size for blob in self._whole]
         return float(np.quantile(sizes, 0.05)), float(np.quantile(sizes, 0.95))
 
     @property
     def growth(self) -> float:
         """By how much its size varies with its position, as a ratio: how perspective makes it grow."""
-        whole = [blob for blob in self.blobs if not blob.cut_off] or list(self.blobs)
-        positions = np.array([(1.0, *blob.centre) for blob in whole])
-        sizes = np.log([blob.size for blob in whole])
+        positions = np.array([(1.0, *blob.centre) for blob in self._whole])
+        sizes = np.log([blob.size for blob in self._whole])
         fitted = positions @ np.linalg.lstsq(positions, sizes)[0]
         return float(np.exp(np.ptp(fitted)))
 

@@ -8,13 +8,11 @@ from withinpx.errors import InputError
 from withinpx.experiments.truth import compare, read_truth
 from withinpx.tracking.options import TrackOptions
 from withinpx.tracking.result import Result
-from withinpx.tracking.track import track
+from withinpx.tracking.track import DEFAULTS, track
 from withinpx.training.detector_folder import RUN_CONFIG
 
-DEMO = TrackOptions()
 
-
-def run_demo(folder: Path, options: TrackOptions = DEMO) -> Result:
+def run_demo(folder: Path, options: TrackOptions = DEFAULTS) -> Result:
     """Track the clip that comes with the package into ``folder``; an earlier demo there is replaced."""
     if folder.exists():
         if not (folder / RUN_CONFIG).exists():
