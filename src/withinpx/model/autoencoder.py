@@ -76,7 +76,7 @@ class Autoencoder(nn.Module):
         inputs = config.objects + self.background.input_maps
         self.decoder = CNN(inputs, self.background.output_maps, config.decoder_rf, config.channels)  # phi
         if isinstance(self.background, LayeredBackground):
-            self.background.start_transparent(self.decoder)
+            self.background.start_faint(self.decoder)
 
     def __repr__(self) -> str:
         return f"Autoencoder({self.config})"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
-TRANSPARENT = -5.0  # initial opacity logit; its sigmoid is 0.007
+FAINT = -2.0  # initial opacity logit; its sigmoid is 0.12
 
 
 class BackgroundMode(StrEnum):
@@ -77,11 +77,11 @@ class NearbyBackground(Background):
 
 
 class LayeredBackground(Background):
-    """An object layer over a known still: x_hat = (1 - a) * still + a * object.
+    """An object layer over a known still: x_hat = still + a * (object - still).
 
-    The decoder outputs (a, a * object) from the Gaussians alone, so the layer is exactly equivariant. It outputs the
-    premultiplied colour: where ``a`` is near zero a plain colour would get no gradient, and a layer that starts
-    transparent would stay so.
+    The decoder outputs logits of the opacity ``a`` and of the object's colours, from the Gaussians alone, so the layer
+    is exactly equivariant. Colours are bounded: an object that is brighter than its background cannot be rendered as
+    light that is added to it, which would look different over every background.
     """
 
     still: Tensor
@@ -97,19 +97,25 @@ class LayeredBackground(Background):
         return self.over(maps, self.still.unsqueeze(0) if background is None else background)
 
     @staticmethod
-    def start_transparent(decoder: nn.Sequential) -> None:
-        """Initialise a decoder to a nearly transparent layer: an opaque one is hard to unlearn."""
+    def start_faint(decoder: nn.Sequential) -> None:
+        """Initialise a decoder to a faint layer: an opaque one is hard to unlearn, a transparent one to see."""
         last = decoder[-1]
         if isinstance(last, nn.Conv2d) and last.bias is not None:
             with torch.no_grad():
                 last.bias.zero_()
-                last.bias[0] = TRANSPARENT
+                last.bias[0] = FAINT
 
     @staticmethod
-    def over(maps: Float[Tensor, "#b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
-        """x_hat = (1 - a) * still + a * object."""
-        opacity, objects = maps[:, :1].sigmoid(), maps[:, 1:]
-        return (1 - opacity) * still + objects
+    def layer(maps: Float[Tensor, "*b o h w"]) -> tuple[Float[Tensor, "*b 1 h w"], Float[Tensor, "*b c h w"]]:
+        """Opacity and colours, from 0 to 1."""
+        values = maps.sigmoid()
+        return values[..., :1, :, :], values[..., 1:, :, :]
+
+    @classmethod
+    def over(cls, maps: Float[Tensor, "#b o h w"], still: Float[Tensor, "#b c h w"]) -> Float[Tensor, "b c h w"]:
+        """x_hat = still + a * (object - still)."""
+        opacity, colours = cls.layer(maps)
+        return still + opacity * (colours - still)
 
 
 class PerspectiveBackground(LayeredBackground):

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Field, dense_maps
 from withinpx.model.foreground import foreground_only
 from withinpx.model.render import render
@@ -211,10 +211,10 @@ class SparseEngine(Engine):
     def _loss(self, rendered: Field, chosen: Indices) -> Tensor:
         scene, layer = self.scene.only(chosen), self._uniform_layer(rendered)
         error = None
-        if layer is not None:  # sum over the pixels of (colour - opacity * still)^2
+        if layer is not None:  # sum over the pixels of (opacity * (colour - still))^2
             (opacity, colours), known = layer, scene.statistics
             pixels = rendered.size[0] * rendered.size[1]
-            error = (pixels * (colours - opacity * known.mean) ** 2 + opacity**2 * known.spread).sum()
+            error = (opacity**2 * (pixels * (colours - known.mean) ** 2 + known.spread)).sum()
         total = scene.total(rendered, self.model.background.compose, lambda one, other: (one - other) ** 2, error)
         return total / (scene.pixels * scene.images.shape[1])
 
@@ -224,7 +224,7 @@ class SparseEngine(Engine):
         if layer is not None and rendered.base.values.device.type == "cpu":  # reading it back would block a GPU
             opacity, colours = layer
             ends = torch.stack([scene.statistics.lowest, scene.statistics.highest])
-            worst = (colours - opacity * ends).abs().amax()
+            worst = (opacity * (colours - ends)).abs().amax()
             wrong = torch.zeros_like(worst) if worst < self.tolerance else None
         return 1 - scene.total(rendered, self.model.background.compose, self._wrong, wrong) / scene.pixels
 
@@ -236,8 +236,8 @@ class SparseEngine(Engine):
         if not (self.model.config.is_layered and rendered.base.is_uniform):
             return None
         height, width = rendered.base.values.shape[-2:]
-        values = rendered.base.values[0, :, height // 2, width // 2]
-        return values[:1].sigmoid(), values[1:]
+        opacity, colours = LayeredBackground.layer(rendered.base.values[0])
+        return opacity[:, height // 2, width // 2], colours[:, height // 2, width // 2]
 
 
 def choose_engine(
