@@ -23,6 +23,7 @@ ADVICE = {  # what to do where an object, or its position in one frame, is refus
     "displacement": "use a longer part of the recording, in which it moves further than its bound",
     "drift": "track again with --background layered, which renders an object alike wherever it is",
     "equivariance": "track again with another --seed, or with more --channels",
+    "mismatch": "nothing if it is partly hidden or lit otherwise there; if all of it is refused, try more --channels",
 }
 
 
@@ -30,7 +31,7 @@ ADVICE = {  # what to do where an object, or its position in one frame, is refus
 class Check:
     """One assumption as one measurement."""
 
-    name: str  # distinct, displacement, reconstruction, heatmap, drift, equivariance
+    name: str  # distinct, displacement, reconstruction, heatmap, drift, equivariance, mismatch
     value: float
     limit: float
     unit: str
@@ -51,6 +52,19 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class SetMembership:
+    """How an object's feasible sets are found, in px of the network's input (theory/set_membership.py)."""
+
+    eps: float  # the largest residual of a rendering that is where it belongs; a norm over pixels and colours
+    tolerance: tuple[float, float]  # g: the largest distance between the object's centre and its rendering's
+    centroid: tuple[float, float]  # from the centre to the centroid of the rendering, in which sets are given
+    shift: tuple[float, float]  # from z to the centre; sets are searched around z minus it,
+    reach: float  # by so much along each axis
+    floor: float | None  # the Cramer-Rao limit of the position, a standard deviation; None if unknown
+    typical: tuple[float, ...]  # colour of the background where the object moves
+
+
+@dataclass(frozen=True)
 class ObjectCertificate:
     """The result for one object, in px of the recording except for the limits."""
 
@@ -60,6 +74,7 @@ class ObjectCertificate:
     shift: tuple[float, float]  # object centre minus z, median
     limits: Limits
     checks: tuple[Check, ...]
+    membership: SetMembership | None = None  # None where the theorem's bound is all there is
 
     @property
     def certified(self) -> bool:
@@ -144,6 +159,7 @@ class Certificate:
                 tuple(obj["shift"]),
                 Limits(**{**obj["limits"], "rendered": tuple(obj["limits"].get("rendered", (0.0, 0.0)))}),
                 tuple(Check(**check) for check in obj["checks"]),
+                _read_membership(obj["membership"]),
             )
             for obj in content["objects"]
         )
@@ -183,11 +199,18 @@ class Certificate:
         return "\n".join(lines)
 
 
+def _read_membership(content: dict[str, Any] | None) -> SetMembership | None:
+    if content is None:
+        return None
+    return SetMembership(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+
+
 def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:
     """Why each position is refused, by the name of the assumption: (f, n); empty where it is certified."""
     reasons = np.full(seen.present.shape, "", dtype="<U16")
     for obj in certificate.objects:
         reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits)
+        reasons[mismatched_frames(seen, obj.object) & (reasons[:, obj.object] == ""), obj.object] = "mismatch"
         if not obj.certified:
             reasons[seen.present[:, obj.object], obj.object] = obj.failed
     reasons[:, list(certificate.unused)] = "unused"
@@ -204,6 +227,14 @@ def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.
     reasons[~explained_frames(seen, index, limits)] = "reconstruction"
     reasons[~seen.present[:, index]] = "absent"
     return reasons
+
+
+def mismatched_frames(seen: Observations, index: int) -> NDArray[np.bool_]:
+    """Where the object was searched for, and every rendering of it leaves too large a residual: (f,)."""
+    if seen.feasible is None:
+        return np.zeros(len(seen), np.bool_)
+    searched = np.isfinite(seen.feasible.residual[:, index])
+    return np.asarray(searched & np.isnan(seen.feasible.low[:, index]).any(axis=1))
 
 
 def undrifted_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:

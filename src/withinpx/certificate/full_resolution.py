@@ -27,13 +27,13 @@ def object_centres(
     ``zoom`` is the number of px of ``frames`` (f, h, w, c) per px of the network's input.
     """
     centres = np.full(seen.centre.shape, np.nan)
-    for frame, index in zip(*np.nonzero(seen.present & ~seen.at_border & ~_overlapping(seen)), strict=True):
+    for frame, index in zip(*np.nonzero(seen.present & ~seen.at_border & ~overlapping(seen)), strict=True):
         middle = seen.centre[frame, index] + seen.offset[frame, index]
         reach = (0.5 + MARGIN) * seen.box[frame, index] + MARGIN_PX
         left, top = np.floor((middle - reach) * zoom).clip(0).astype(int)
         right, bottom = np.ceil((middle + reach) * zoom).astype(int)
         image, background = (
-            _planes(images[frame if len(images) > 1 else 0, top:bottom, left:right]) for images in (frames, backgrounds)
+            planes(images[frame if len(images) > 1 else 0, top:bottom, left:right]) for images in (frames, backgrounds)
         )
         mask = soft_mask(object_strength(image, background))
         mask = _largest_part(mask, GAP * float(seen.size[frame, index]) * zoom)
@@ -41,11 +41,11 @@ def object_centres(
     return centres
 
 
-def _planes(image: ByteImages | FloatImages) -> Tensor:
+def planes(image: ByteImages | FloatImages) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
 
 
-def _overlapping(seen: Observations) -> NDArray[np.bool_]:
+def overlapping(seen: Observations) -> NDArray[np.bool_]:
     """Is another object's box so near that the two could be mixed up? (f, n)"""
     apart = np.abs(seen.centre[:, :, None] - seen.centre[:, None])  # (f, n, n, 2)
     reach = (0.5 + MARGIN) * (seen.box[:, :, None] + seen.box[:, None]) + 2 * MARGIN_PX

@@ -3,7 +3,8 @@
 ``theory/set_membership.py`` has the rule by which cells of the search grid are excluded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from withinpx.inference.observation import Frames
+from withinpx.inference.observation import Feasible, Frames
 from withinpx.inference.template import NEAR_PX, PHASES, Template, image_maps
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
@@ -33,20 +34,6 @@ class Search:
     eps: float = np.inf  # the largest residual of a rendering that is where it belongs
 
 
-@dataclass(frozen=True)
-class Feasible:
-    """Per frame and object, in px of the network's input; NaN where an object is not searched for."""
-
-    residual: NDArray[np.float64]  # (f, n): the smallest of all renderings
-    best: NDArray[np.float64]  # (f, n, 2): where that one is, by its centroid
-    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest centroid of the feasible renderings;
-    high: NDArray[np.float64]  # NaN where there are none
-
-    @classmethod
-    def nowhere(cls, frames: int, objects: int) -> "Feasible":
-        return cls(np.full((frames, objects), np.nan), *(np.full((frames, objects, 2), np.nan) for _ in range(3)))
-
-
 @torch.no_grad()
 def find_feasible(
     searches: Sequence[Search | None],
@@ -64,13 +51,19 @@ def find_feasible(
     for index, search in enumerate(searches):
         (shown,) = np.nonzero(present[:, index])
         if search is not None and len(shown):
-            own = _search(search, frames, z[shown, index], shown, lambda windows, i=index: covers.free(i, windows))
-            for name, values in own.items():
+            for name, values in _search(search, frames, z[shown, index], shown, partial(covers.free, index)).items():
                 getattr(found, name)[shown, index] = values
     return found
 
 
-def _search(search: Search, frames: Frames, z: NDArray[np.float64], shown: NDArray[np.intp], free) -> dict:
+def _search(
+    search: Search,
+    frames: Frames,
+    z: NDArray[np.float64],
+    shown: NDArray[np.intp],
+    free: Callable[[Windows], Bool[Tensor, "b 1 h w"]],
+) -> dict[str, NDArray[np.float64]]:
+    """One object in the frames that show it, each in a window; only ``free`` pixels of the window are counted."""
     template, device = search.template, frames.images.device
     cells = int(np.ceil(2 * search.reach)) + 2
     first = torch.from_numpy(np.floor(z - np.array(search.shift) - search.reach)).long().to(device)
@@ -198,7 +191,9 @@ class _Covers:
         size = (self._counts.shape[-2], self._counts.shape[-1])
         inside = windows.inside(size)
         if inside is None:
-            inside = torch.ones(len(windows), 1, windows.height, windows.width, dtype=torch.bool, device=windows.top.device)
+            inside = torch.ones(
+                len(windows), 1, windows.height, windows.width, dtype=torch.bool, device=windows.top.device
+            )
         if self._alone:
             return inside
         on_cpu = Windows(windows.image.cpu(), windows.top.cpu(), windows.left.cpu(), windows.height, windows.width)

@@ -61,6 +61,31 @@ class Frames:
 
 
 @dataclass(frozen=True)
+class Feasible:
+    """Where each object can be rendered without leaving too large a residual, in px of the network's input.
+
+    NaN where an object is not searched for (inference/feasible.py).
+    """
+
+    residual: NDArray[np.float64]  # (f, n): the smallest of all renderings
+    best: NDArray[np.float64]  # (f, n, 2): where that one is, by its centroid
+    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest centroid of the feasible renderings;
+    high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
+
+    @classmethod
+    def nowhere(cls, frames: int, objects: int) -> "Feasible":
+        return cls(np.full((frames, objects), np.nan), *(np.full((frames, objects, 2), np.nan) for _ in range(3)))
+
+    def only(self, frames: NDArray[np.intp]) -> "Feasible":
+        return Feasible(*(getattr(self, field.name)[frames] for field in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: Iterable["Feasible"]) -> "Feasible":
+        parts = list(parts)
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+
+@dataclass(frozen=True)
 class Observations:
     """Per frame and object (f, n, ...), in px of the network's input."""
 
@@ -75,18 +100,22 @@ class Observations:
     at_border: NDArray[np.bool_]  # (f, n): does the rendered object reach the frame's border?
     present: NDArray[np.bool_]  # (f, n): does the frame show the object?
     unexplained: NDArray[np.float64]  # (f, 1): area of the largest changed region that no object explains, px
+    feasible: Feasible | None = None  # None if nothing was searched for
 
     def __len__(self) -> int:
         return len(self.z)
 
     def only(self, frames: NDArray[np.intp]) -> "Observations":
         """A subset of the frames."""
-        return Observations(*(getattr(self, field.name)[frames] for field in fields(self)))
+        feasible = None if self.feasible is None else self.feasible.only(frames)
+        return Observations(*(getattr(self, name)[frames] for name in _ARRAYS), feasible=feasible)
 
     @classmethod
     def joined(cls, parts: Iterable["Observations"]) -> "Observations":
         parts = list(parts)
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+        found = [part.feasible for part in parts if part.feasible is not None]
+        feasible = Feasible.joined(found) if len(found) == len(parts) else None
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS), feasible=feasible)
 
     @property
     def residual(self) -> NDArray[np.float64]:
@@ -97,6 +126,9 @@ class Observations:
     def size(self) -> NDArray[np.float64]:
         """Larger side of what is rendered, px."""
         return np.asarray(self.box.max(axis=-1))
+
+
+_ARRAYS = tuple(field.name for field in fields(Observations) if field.name != "feasible")
 
 
 @torch.no_grad()

@@ -1,12 +1,14 @@
 """A network over frames of any number: images in, observations out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
-from withinpx.inference.observation import Frames, Observations, observe
+from withinpx.inference.feasible import Search, find_feasible
+from withinpx.inference.observation import Feasible, Frames, Observations, observe
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field
 
@@ -36,16 +38,42 @@ def run(
     encoder_rf: int,
     unused: tuple[int, ...] = (),
     encoder: Encoder | None = None,
+    searches: Sequence[Search | None] = (),
 ) -> Observations:
-    """Observations of all frames (f, h, w, c), computed in batches."""
-    backgrounds = background.images if backgrounds is None else backgrounds
+    """Observations of all frames (f, h, w, c), computed in batches; with ``searches``, also the feasible sets."""
     device = next(model.parameters()).device
-    step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
     parts = []
+    for batch, frames in _batches(device, images, background, backgrounds):
+        heatmaps = None if encoder is None else encoder(images[batch])
+        seen = observe(model, frames, encoder_rf=encoder_rf, unused=unused, heatmaps=heatmaps)
+        parts.append(replace(seen, feasible=_find(searches, frames, seen)) if searches else seen)
+    return Observations.joined(parts)
+
+
+def search(
+    seen: Observations,
+    searches: Sequence[Search | None],
+    device: torch.device,
+    images: ByteImages,
+    background: BackgroundModel,
+    backgrounds: FloatImages | None = None,
+) -> Observations:
+    """Observations with the feasible sets in the same frames."""
+    batches = _batches(device, images, background, backgrounds)
+    parts = [_find(searches, frames, seen.only(np.arange(len(seen))[batch])) for batch, frames in batches]
+    return replace(seen, feasible=Feasible.joined(parts))
+
+
+def _find(searches: Sequence[Search | None], frames: Frames, seen: Observations) -> Feasible:
+    return find_feasible(searches, frames, seen.z, seen.offset, seen.present)
+
+
+def _batches(
+    device: torch.device, images: ByteImages, background: BackgroundModel, backgrounds: FloatImages | None
+) -> Iterator[tuple[slice, Frames]]:
+    backgrounds = background.images if backgrounds is None else backgrounds
+    step = max(1, BATCH_PIXELS // images[0, ..., 0].size)
     for start in range(0, len(images), step):
         batch = slice(start, start + step)
         own = backgrounds if len(backgrounds) == 1 else backgrounds[batch]
-        frames = frames_on(device, images[batch], background, own)
-        heatmaps = None if encoder is None else encoder(images[batch])
-        parts.append(observe(model, frames, encoder_rf=encoder_rf, unused=unused, heatmaps=heatmaps))
-    return Observations.joined(parts)
+        yield batch, frames_on(device, images[batch], background, own)

@@ -140,7 +140,9 @@ def _products(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Float
     return torch.cat([(p * q).sum(dim=1, keepdim=True), -(a * q + b * p), a * b, -(p + q), a + b], dim=1)
 
 
-def _cell_products(opacity: Float[Tensor, "i j 1 h w"], colour: Float[Tensor, "i j c h w"]) -> Float[Tensor, "k 5 m h w"]:
+def _cell_products(
+    opacity: Float[Tensor, "i j 1 h w"], colour: Float[Tensor, "i j c h w"]
+) -> Float[Tensor, "k 5 m h w"]:
     """For each cell of the grid: the products of its four corners with their mean, and of the mean with itself."""
     corners = list(zip(_corners(opacity), _corners(colour), strict=True))
     mean = (torch.stack([a for a, _ in corners]).mean(dim=0), torch.stack([p for _, p in corners]).mean(dim=0))

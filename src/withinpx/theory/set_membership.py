@@ -33,12 +33,12 @@ def cell_residual(corner_products: Array, mean_square: Array) -> Array:
 
 
 def half_width(low: Array, high: Array, position: Array) -> Array:
-    """The largest distance along an axis from a position (..., 2) to a set that lies between two corners.
+    """The largest distance along each axis from a position (..., 2) to a set that lies between two corners.
 
-    >>> half_width(np.array([9.5, 19.8]), np.array([10.25, 20.1]), np.array([10.0, 20.0]))
-    array(0.5)
+    >>> half_width(np.array([9.5, 19.8]), np.array([10.25, 20.1]), np.array([10.0, 20.0])).round(6)
+    array([0.5, 0.2])
     """
-    return np.asarray(np.maximum(position - low, high - position).max(axis=-1))
+    return np.maximum(position - low, high - position)
 
 
 def centre_interval(outer: tuple[float, float], inner: tuple[float, float]) -> tuple[float, float]:
@@ -55,15 +55,15 @@ def centre_interval(outer: tuple[float, float], inner: tuple[float, float]) -> t
 
 
 def position_bound(set_px: Array, centre_px: Array, theorem_px: Array, distance: Array) -> Array:
-    """The proved half-width around a position: by set membership or by the theorem, whichever is smaller.
+    """The proved half-width around a position, larger axis: by set membership or by the theorem, the smaller of both.
 
-    ``set_px`` is the half-width of the feasible set around the position, NaN where there is none; ``distance`` is from
-    the position to z, to which the theorem applies.
+    ``set_px`` (..., 2) is the half-width of the feasible set around the position, NaN where there is none;
+    ``centre_px`` (..., 2) is g; ``distance`` (...) is from the position to z, to which the theorem applies.
 
-    >>> position_bound(np.array([0.4, np.nan]), np.array([0.3, 0.3]), np.array([6.0, 6.0]), np.array([1.0, 1.0]))
-    array([0.7, 7. ])
+    >>> position_bound(np.array([[0.4, 0.2]]), np.array([0.3, 0.4]), np.array([6.0]), np.array([1.0])).round(6)
+    array([0.7])
     """
-    return np.fmin(set_px + centre_px, theorem_px + distance)
+    return np.fmin((set_px + centre_px).max(axis=-1), theorem_px + distance)
 
 
 def cramer_rao(slope: float, noise: float) -> float:

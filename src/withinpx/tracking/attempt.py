@@ -13,6 +13,7 @@ from withinpx import __version__
 from withinpx.certificate.calibration import Shift, fit_shifts
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
+from withinpx.certificate.membership import Footage, measure_membership
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
 from withinpx.inference.observation import Observations
@@ -108,17 +109,25 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         Path(clip.source).name, clip.selection.scale, plan.followed, tuple(inspection.alike), plan.warnings
     )
     certificate = certify(subject, model, seen, fields=fields, kept_out=kept_out, shifts=shifts, version=__version__)
+    measured = measure_membership(
+        certificate, model, seen, shifts, kept_out=kept_out, footage=_footage(setup.original or inspection, inspection)
+    )
     detector = Detector(
         model,
         inspection.background,
         clip.selection,
         clip.size,
-        shifts,
-        certificate,
+        measured.shifts,
+        measured.certificate,
         inspection.camera_moves,
         inspection.unordered,
     )
-    return Attempt(detector, seen)
+    return Attempt(detector, measured.seen)
+
+
+def _footage(sharp: Inspection, scaled: Inspection) -> Footage:
+    zoom = sharp.clip.selection.scale / scaled.clip.selection.scale
+    return Footage(scaled.clip.frames, scaled.background, sharp.clip.frames, sharp.background, zoom)
 
 
 def calibrate(setup: Setup, seen: Observations) -> tuple[Shift, ...]:

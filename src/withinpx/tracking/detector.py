@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -18,16 +19,19 @@ from safetensors.numpy import save as save_arrays
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.certificate.certificate import Certificate, refusal_reasons
+from withinpx.certificate.membership import searches_of
 from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.discovery.exposure import in_light_of
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
+from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Observations
 from withinpx.inference.run import Encoder, run
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.tracking.progress import Report, reporting
+from withinpx.theory.set_membership import half_width, position_bound
 from withinpx.tracking.tracks import DECIMALS, Tracks
 from withinpx.training.detector_folder import load_detector, read_checked, save_detector
 
@@ -86,19 +90,36 @@ class Detector:
             detect(self, open_recording(source), folder, report=report, on_chunk=keep)
         return Tracks.joined(parts)
 
+    @cached_property
+    def searches(self) -> list[Search | None]:
+        """How feasible sets of the objects are searched for."""
+        return searches_of(self.model, self.certificate)
+
     def observe(
-        self, images: ByteImages, backgrounds: FloatImages | None = None, encoder: Encoder | None = None
+        self,
+        images: ByteImages,
+        backgrounds: FloatImages | None = None,
+        encoder: Encoder | None = None,
+        *,
+        sets: bool = True,
     ) -> Observations:
-        """Run the network over frames (f, h, w, c) of its own size."""
-        images = in_light_of(self.background, images)
-        rf, unused = self.certificate.encoder_rf, self.certificate.unused
-        return run(self.model, images, self.background, backgrounds, encoder_rf=rf, unused=unused, encoder=encoder)
+        """Run the network over frames (f, h, w, c) of its own size; without ``sets``, for the theorem's bound only."""
+        return run(
+            self.model,
+            in_light_of(self.background, images),
+            self.background,
+            backgrounds,
+            encoder_rf=self.certificate.encoder_rf,
+            unused=self.certificate.unused,
+            encoder=encoder,
+            searches=self.searches if sets else (),
+        )
 
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
         """Observations in pixels of the recording, with their bounds.
 
         theorem_px = theorem 4.1 + leakage + residual + distance between the object's centre and its rendering's, which
-        is what the theorem is about. Around the position: theorem_px plus the distance from z, larger axis.
+        is what the theorem is about. Around the position: by set membership, or theorem_px plus the distance from z.
         """
         used = [obj.object for obj in self.certificate.objects]
         offset = np.where(seen.present[..., None], seen.offset, 0)
@@ -110,21 +131,46 @@ class Detector:
         added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale
         reasons = refusal_reasons(seen, self.certificate)[:, used]
         theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
+        set_px = self._set_px(seen, centre + offset, theorem_px)
+        known = [obj.membership for obj in self.certificate.objects]
+        tolerance, floor = (
+            np.array([missing if own is None else value(own) for own in known]) / self.scale
+            for missing, value in (((np.inf, np.inf), lambda own: own.tolerance), (np.nan, lambda own: own.floor or np.nan))
+        )
         return Tracks(
             frames=frames,
             times_s=times_s,
             positions=positions,
             sizes=seen.box[:, used] / self.scale,
-            bounds=theorem_px + np.abs(positions - z).max(axis=-1),
+            bounds=position_bound(set_px, tolerance, theorem_px, np.abs(positions - z).max(axis=-1)),
             z=z,
             theorem_px=theorem_px,
             residual_px=seen.residual[:, used] / self.scale,
             present=seen.present[:, used],
             reasons=reasons,
+            sigma_px=np.where(reasons == "", floor, np.nan),
+            set_px=set_px.max(axis=-1),
             width=self.recording[0],
             height=self.recording[1],
             unordered=self.unordered,
         )
+
+    def _set_px(
+        self, seen: Observations, positions: NDArray[np.float64], theorem_px: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Half-width of the feasible sets around positions, per axis (f, n, 2), px of the recording; NaN where none."""
+        widths = np.full((*theorem_px.shape, 2), np.nan)
+        for column, obj in enumerate(self.certificate.objects if seen.feasible is not None else ()):
+            if obj.membership is not None and seen.feasible is not None:
+                low, high = (
+                    values[:, obj.object] - np.array(obj.membership.centroid)
+                    for values in (seen.feasible.low, seen.feasible.high)
+                )
+                own = half_width(low, high, positions[:, obj.object]) / self.scale + ROUNDING_PX
+                searched = theorem_px[:, column] + max(obj.membership.tolerance) / self.scale
+                complete = searched <= obj.membership.reach / self.scale  # all that the theorem allows was searched
+                widths[:, column] = np.where(complete[:, None], own, np.nan)
+        return widths
 
     def over(self, selection: Selection) -> "Detector":
         """The same detector for another time span; crop and scale stay its own."""

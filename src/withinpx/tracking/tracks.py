@@ -25,7 +25,7 @@ TRACKS = "tracks.csv"
 COLUMNS = (
     *("frame", "time_s", "object", "x", "y", "width", "height", "bound_px", "motion_px", "sigma_px"),
     *("z_x", "z_y", "theorem_px", "residual_px", "present", "certified", "reason"),
-    *("identity_certified", "identity_p"),
+    *("identity_certified", "identity_p", "set_px"),
 )
 DECIMALS = 4  # of every px value in the table
 
@@ -56,6 +56,8 @@ class Tracks:
     residual_px: Array  # (f, n), distance from the reconstructed object to the one in the frame; NaN where absent
     present: NDArray[np.bool_]  # (f, n)
     reasons: NDArray[np.str_]  # (f, n), why a position is refused; empty where it is certified
+    sigma_px: Array  # (f, n), the statistical floor (Cramer-Rao), a standard deviation and no bound; NaN if unknown
+    set_px: Array  # (f, n), half-width of the feasible set around the position; NaN where the theorem is all there is
     width: int  # of the recording's frames
     height: int
     unordered: bool = False  # a set of images without an order: no displacement has a meaning
@@ -97,10 +99,15 @@ class Tracks:
 
     @property
     def motion_bounds(self) -> Array:
-        """Proved half-width around each displacement since the previous frame: (f, n); NaN where there is none."""
+        """Proved half-width around each displacement since the previous frame: (f, n); NaN where there is none.
+
+        An object that is searched for keeps its appearance, so its centre is as far from its rendering's in both frames.
+        """
         motion = np.full(self.bounds.shape, np.nan)
         if not self.unordered:
-            motion[1:] = self.bounds[1:] + self.bounds[:-1]
+            motion[1:] = np.fmin(self.bounds[1:] + self.bounds[:-1], self.set_px[1:] + self.set_px[:-1])
+            motion[np.isnan(self.bounds)] = np.nan
+            motion[1:][np.isnan(self.bounds[:-1])] = np.nan
         return motion
 
     @property
@@ -150,7 +157,7 @@ class Tracks:
                 **{"x": x, "y": y, "width": width, "height": height},
                 "bound_px": _up(self.bounds),
                 "motion_px": _up(self.motion_bounds),
-                "sigma_px": np.nan,  # the statistical floor is not measured yet
+                "sigma_px": _up(self.sigma_px),
                 **{"z_x": z_x, "z_y": z_y},
                 "theorem_px": _up(self.theorem_px),
                 "residual_px": self.residual_px.ravel().round(DECIMALS),
@@ -159,6 +166,7 @@ class Tracks:
                 "reason": self.reasons.ravel(),
                 "identity_certified": identity.astype("boolean"),
                 "identity_p": np.nan,  # there are no guessed links: objects that look alike are refused
+                "set_px": _up(self.set_px),
             },
             columns=list(COLUMNS),
         )
@@ -333,6 +341,8 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
             residual_px=column("residual_px"),
             present=column("present").astype(np.bool_),
             reasons=column("reason").astype(np.str_),
+            sigma_px=column("sigma_px"),
+            set_px=column("set_px"),
             **about,  # type: ignore[arg-type]
         )
     except InputError as error:
