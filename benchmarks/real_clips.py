@@ -23,6 +23,7 @@ import pandas as pd
 import tyro
 
 from blobs import PIXEL_CENTRE, baselines, nearest
+from result_tables import cell, markdown_table
 from withinpx import InputError, __version__
 from withinpx.data.clip import Clip
 from withinpx.data.recording import read_clip
@@ -224,20 +225,10 @@ class RealClips:
 
 
 def markdown(command: str, rows: pd.DataFrame, notes: list[str]) -> str:
-    names = [name.replace("_", " ") for name in rows]
-    cells = [names, ["---"] * len(names), *rows.map(cell).to_numpy().tolist()]
-    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    lines = markdown_table(rows, rows.to_numpy().tolist())
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     made = f"Made by `{command}` with withinpx {__version__} on {datetime.now(UTC):%Y-%m-%d} ({machine})."
     return "\n".join(["# Real clips", "", made, "", READING, "", *lines, "", *[f"- {note}" for note in notes]]) + "\n"
-
-
-def cell(value: object, digits: int = 3) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":
