@@ -1,9 +1,12 @@
 """Assumption 5: how far the object's centre can be from the reported position, measured without labels.
 
 The centre is the middle of the box around the object. Where its edges are is known only so far: they are blurred, an
-object may be dim or pointed at one side, and it may have a shadow. The outer box holds all pixels that differ from the
-background by an eighth of the object's strength (or by more than noise), the inner box those that differ by half of it
-and are no shadow. The object's own box lies between the two.
+object may be dim or pointed at one side, and it may have a shadow. The outer box holds all that differs from the
+background by a small part of the object's strength, the inner box what differs by half of it and is no shadow. The
+object's own box lies between the two.
+
+Edges are measured on the mean of all frames around the reported positions, on a grid finer than a pixel: the frames'
+noise averages out, and the object is seen at many fractions of a pixel.
 """
 
 from collections.abc import Iterable
@@ -12,101 +15,112 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from withinpx.certificate.full_resolution import planes
-from withinpx.discovery.background import ByteImages, FloatImages
+from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.inference.masks import object_strength
 from withinpx.theory.set_membership import centre_interval
 
-INNER = 0.5  # of the object's strength: beyond it a pixel surely shows the object; half of a pixel at a sharp edge
-OUTER = 0.125  # below it a pixel surely does not: less than a pixel at the tip of a triangle or at a dim edge
+INNER = 0.5  # of the object's strength: a sharp edge crosses it where the object ends
+OUTER = 1 / 16  # of it: what is fainter is not counted as the object
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
-MARGIN_PX = 4  # around the rendered box
+FINE = 4  # nodes of the grid per pixel
+MARGIN_PX = 4  # around the rendered box; the outer half of it shows the noise
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Centre:
     """Along x and y, in px of the frames that were measured."""
 
-    middle: tuple[float, float]  # the most likely centre, from the reported position
+    middle: tuple[float, float]  # the middle of where the centre can be, from the reported position
     tolerance: tuple[float, float]  # g: how far from it the centre can be
-    visibility: float  # the object's strength over the noise threshold
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """One frame around an object."""
+class Portrait:
+    """The mean of many frames around an object, on a fine grid whose middle is the reported position."""
 
-    image: Tensor  # (c, h, w)
-    background: Tensor
-    position: NDArray[np.float64]  # of the object in the window, (x, y)
+    strength: Array  # (h, w): difference from the background beyond noise, in the colour that differs most
+    lit: Array  # (h, w): the same without the object's shadow
+    noise: float  # the largest strength where there is no object
 
 
-def views(
-    frames: ByteImages, backgrounds: FloatImages, positions: NDArray[np.float64], reach: NDArray[np.float64]
-) -> Iterable[View]:
-    """Windows around positions (f, 2) in frames (f, h, w, c); those beyond the border are left out."""
+def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array, reach: Array) -> Portrait | None:
+    """From positions (f, 2) in frames (f, h, w, c); None if none is further than ``reach`` (2) from the border."""
+    half = np.ceil(reach).astype(int)
+    height, width = (2 * half[::-1] * FINE + 1).tolist()
+    colours = frames.shape[-1]
+    sums = np.zeros((height, width, 3 * colours))  # of difference, its square, and the background
+    counts = np.zeros((height, width))
     for frame, (x, y) in enumerate(positions):
-        left, top = int(np.floor(x - reach[0])), int(np.floor(y - reach[1]))
-        right, bottom = int(np.ceil(x + reach[0])), int(np.ceil(y + reach[1]))
-        image = frames[frame]
-        if left < 0 or top < 0 or right > image.shape[1] or bottom > image.shape[0]:
+        left, top = int(np.floor(x)) - half[0], int(np.floor(y)) - half[1]
+        right, bottom = left + 2 * half[0] + 1, top + 2 * half[1] + 1
+        if left < 0 or top < 0 or right > frames.shape[2] or bottom > frames.shape[1]:
             continue
-        background = backgrounds[frame if len(backgrounds) > 1 else 0]
-        yield View(
-            planes(image[top:bottom, left:right]),
-            planes(background[top:bottom, left:right]),
-            np.array([x - left, y - top]),
+        background = backgrounds[frame if len(backgrounds) > 1 else 0][top:bottom, left:right].astype(np.float64)
+        difference = to_float(frames[frame, top:bottom, left:right]) - background
+        values = np.concatenate([difference, difference**2, background], axis=-1)
+        columns, rows = (
+            np.floor((np.arange(first, last) + 0.5 - at + reach_px) * FINE).astype(int)
+            for first, last, at, reach_px in ((left, right, x, half[0]), (top, bottom, y, half[1]))
         )
-
-
-def measure_centre(seen: Iterable[View], box: NDArray[np.float64], threshold: float) -> Centre | None:
-    """From all views of an object of this width and height; None if there are none, or it is hardly visible."""
-    seen = list(seen)
-    if not seen:
+        for down in (0, 1):  # a pixel counts for the nodes within half a pixel of it
+            for across in (0, 1):
+                (in_rows,) = np.nonzero((rows + down >= 0) & (rows + down < height))
+                (in_columns,) = np.nonzero((columns + across >= 0) & (columns + across < width))
+                at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
+                sums[at_nodes] += values[np.ix_(in_rows, in_columns)]
+                counts[at_nodes] += 1
+    if not counts.any():
         return None
-    kinds = [[(view.image - view.background).abs().amax(dim=0) for view in seen]]
-    kinds.append([object_strength(view.image, view.background) for view in seen])
-    intervals, visibility = [], np.inf
-    for strengths in kinds:  # with the shadow and without it: both are covered
-        full = float(np.median([_full_strength(strength, box) for strength in strengths]))
-        visibility = min(visibility, full / threshold)
-        outer, inner = max(OUTER * full, threshold), INNER * full
-        if outer >= inner:
+    mean = sums / np.maximum(counts, 1)[..., None]
+    return _portrait(*np.split(mean, 3, axis=-1), counts > 0)
+
+
+def _portrait(difference: Array, square: Array, background: Array, known: NDArray[np.bool_]) -> Portrait:
+    edge = MARGIN_PX * FINE // 2
+    ring = known.copy()
+    ring[edge:-edge, edge:-edge] = False
+    usual = np.median(square[ring], axis=0)
+    strength = np.sqrt(np.maximum(square - usual, 0)).max(axis=-1) * known
+    planes = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
+    image, still = planes
+    shown = object_strength(image, still).numpy() / np.maximum((image - still).abs().amax(dim=0).numpy(), 1e-12)
+    return Portrait(strength, strength * shown, float(strength[ring].max()))
+
+
+def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
+    """The centre of an object of this width and height; None if its edges cannot be seen against the noise."""
+    low, high = [], []
+    for strength in (portrait.strength, portrait.lit):  # with the shadow and without it: both are covered
+        share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
+        full = float(np.quantile(strength, 1 - share))
+        if portrait.noise >= INNER / 2 * full:
             return None
-        positions = [view.position for view in seen]
-        edges = {level: _edges(strengths, positions, level) for level in (outer, inner)}
-        if not all(np.isfinite(values).all() for values in edges.values()):
-            return None
-        intervals.append([centre_interval(tuple(edges[outer][axis]), tuple(edges[inner][axis])) for axis in (0, 1)])
-    low, high = (np.array([[middle + sign * g for middle, g in axes] for axes in intervals]) for sign in (-1, 1))
-    low, high = low.min(axis=0), high.max(axis=0)
-    (x, y), (g_x, g_y) = ((low + high) / 2).tolist(), ((high - low) / 2).tolist()
-    return Centre((x, y), (g_x, g_y), visibility)
+        seen = max(OUTER * full, portrait.noise)
+        hidden = (seen - OUTER * full) / (INNER * full - seen)  # of the edge between the inner box and what is seen
+        for axis in (0, 1):
+            outer, inner = (np.array(_edges(strength.max(axis=axis), level)) for level in (seen, INNER * full))
+            outer = outer + hidden * (outer - inner)
+            if not np.isfinite([outer, inner]).all():
+                return None
+            middle, g = centre_interval((outer[0], outer[1]), (inner[0], inner[1]))
+            low.append((axis, middle - g))
+            high.append((axis, middle + g))
+    first = np.array([min(value for at, value in low if at == axis) for axis in (0, 1)])
+    last = np.array([max(value for at, value in high if at == axis) for axis in (0, 1)])
+    (x, y), (g_x, g_y) = ((first + last) / 2).tolist(), ((last - first) / 2).tolist()
+    return Centre((x, y), (g_x, g_y))
 
 
-def _full_strength(strength: Tensor, box: NDArray[np.float64]) -> float:
-    share = min(0.5, FULL_SHARE * float(box.prod()) / strength.numel())
-    return float(torch.quantile(strength.flatten(), 1 - share))
-
-
-def _edges(strengths: list[Tensor], positions: list[NDArray[np.float64]], level: float) -> NDArray[np.float64]:
-    """From the position to the edges of the region stronger than a level, median over views: (x or y, near or far)."""
-    found = [
-        [_crossings(strength.amax(dim=axis).numpy(), position[axis], level) for axis in (0, 1)]
-        for strength, position in zip(strengths, positions, strict=True)
-    ]
-    with np.errstate(all="ignore"):
-        return np.asarray(np.nanmedian(np.array(found), axis=0))
-
-
-def _crossings(profile: NDArray[np.float32], position: float, level: float) -> tuple[float, float]:
-    """Where a profile falls below a level on both sides of the position, with sub-pixel precision."""
+def _edges(profile: Array, level: float) -> tuple[float, float]:
+    """Where a profile on the fine grid falls below a level on both sides of its middle, px from the middle."""
+    middle = len(profile) // 2
     above = np.flatnonzero(profile > level)
     if not len(above):
         return np.nan, np.nan
-    start = int(above[np.abs(above + 0.5 - position).argmin()])
+    start = int(above[np.abs(above - middle).argmin()])
     below = np.flatnonzero(profile <= level)
     before, after = below[below < start], below[below > start]
     if not len(before) or not len(after):
@@ -115,5 +129,13 @@ def _crossings(profile: NDArray[np.float32], position: float, level: float) -> t
     for outside, step in ((int(before[-1]), 1), (int(after[0]), -1)):
         inside = outside + step
         part = (profile[inside] - level) / (profile[inside] - profile[outside])
-        ends.append(inside + 0.5 - step * float(part) - position)
+        ends.append((inside - step * float(part) - middle) / FINE)
     return ends[0], ends[1]
+
+
+def centre_of(
+    frames: ByteImages, backgrounds: FloatImages, positions: Iterable[Array] | Array, box: Array, zoom: float = 1.0
+) -> Centre | None:
+    """The centre of an object around its reported positions."""
+    portrait = take_portrait(frames, backgrounds, np.asarray(positions), box / 2 + MARGIN_PX * max(1.0, zoom))
+    return None if portrait is None else measure_centre(portrait, box)

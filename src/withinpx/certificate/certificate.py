@@ -202,7 +202,9 @@ class Certificate:
 def _read_membership(content: dict[str, Any] | None) -> SetMembership | None:
     if content is None:
         return None
-    return SetMembership(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+    return SetMembership(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    )
 
 
 def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from withinpx.certificate.calibration import Shift, shifts_at
-from withinpx.certificate.centre import MARGIN_PX, Centre, measure_centre, views
+from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.full_resolution import overlapping
 from withinpx.certificate.planting import Planted, Stage, paste_pixels, plant_template
@@ -99,11 +99,7 @@ def _centre(
     positions = (seen.z + shifts_at(shifts, seen.z) + seen.offset)[alone, index]
     box = np.median(seen.box[alone, index], axis=0) * footage.zoom
     backgrounds = footage.sharp_background.of(alone)
-    reach = box / 2 + MARGIN_PX * max(1.0, footage.zoom)
-    threshold = float(np.median(footage.sharp_background.threshold))
-    return measure_centre(
-        views(footage.sharp_images[alone], backgrounds, positions * footage.zoom, reach), box, threshold
-    )
+    return centre_of(footage.sharp_images[alone], backgrounds, positions * footage.zoom, box, footage.zoom)
 
 
 def _recentred(shift: Shift, centre: Centre | None, zoom: float) -> Shift:

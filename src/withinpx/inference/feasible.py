@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch

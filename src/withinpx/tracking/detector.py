@@ -30,8 +30,8 @@ from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Observations
 from withinpx.inference.run import Encoder, run
 from withinpx.model.autoencoder import Autoencoder
-from withinpx.tracking.progress import Report, reporting
 from withinpx.theory.set_membership import half_width, position_bound
+from withinpx.tracking.progress import Report, reporting
 from withinpx.tracking.tracks import DECIMALS, Tracks
 from withinpx.training.detector_folder import load_detector, read_checked, save_detector
 
@@ -135,7 +135,10 @@ class Detector:
         known = [obj.membership for obj in self.certificate.objects]
         tolerance, floor = (
             np.array([missing if own is None else value(own) for own in known]) / self.scale
-            for missing, value in (((np.inf, np.inf), lambda own: own.tolerance), (np.nan, lambda own: own.floor or np.nan))
+            for missing, value in (
+                ((np.inf, np.inf), lambda own: own.tolerance),
+                (np.nan, lambda own: own.floor or np.nan),
+            )
         )
         return Tracks(
             frames=frames,

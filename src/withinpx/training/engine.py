@@ -64,6 +64,10 @@ class Engine(ABC):
             loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
         return loss, accuracy
 
+    def encode(self, chosen: Indices) -> Float[Tensor, "b n 2"]:
+        """Positions z of these images."""
+        return self._encode(chosen)[0]
+
     def heatmap_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
         """Cross entropy of the heatmaps with Gaussians of this width at these centres; NaN is an unknown centre."""
         return self._encode(chosen)[1](centres, width)

@@ -21,6 +21,7 @@ from withinpx.training.convergence import Convergence
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import Engine, choose_engine
 from withinpx.training.log import Log
+from withinpx.training.polish import polish
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_image
 from withinpx.training.step import (
@@ -134,6 +135,19 @@ def learn(
         if over:
             break
     recompute_batch_norm([engine], count, recipe.batch_size, settings.device)
+    import os
+
+    P = int(os.environ.get("POLISH", "0"))
+    if P:
+        polish(
+            engine,
+            count,
+            P,
+            batch_size=recipe.batch_size,
+            learning_rate=float(os.environ.get("PLR", "2e-3")),
+            seed=seed,
+        )
+        recompute_batch_norm([engine], count, recipe.batch_size, settings.device)
     return model.eval()
 
 
