@@ -9,8 +9,8 @@ Edges are measured on the mean of all frames around the reported positions, on a
 noise averages out, and the object is seen at many fractions of a pixel.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -36,6 +36,10 @@ class Centre:
     middle: tuple[float, float]  # the middle of where the centre can be, from the reported position
     tolerance: tuple[float, float]  # g: how far from it the centre can be
 
+    def scaled(self, factor: float) -> "Centre":
+        (x, y), (g_x, g_y) = self.middle, self.tolerance
+        return Centre((factor * x, factor * y), (factor * g_x, factor * g_y))
+
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
@@ -49,69 +53,75 @@ class Portrait:
 def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array, reach: Array) -> Portrait | None:
     """From positions (f, 2) in frames (f, h, w, c); None if none is further than ``reach`` (2) from the border."""
     half = np.ceil(reach).astype(int)
-    height, width = (2 * half[::-1] * FINE + 1).tolist()
-    colours = frames.shape[-1]
-    sums = np.zeros((height, width, 3 * colours))  # of difference, its square, and the background
+    width, height = (2 * half * FINE + 1).tolist()
+    sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
     counts = np.zeros((height, width))
-    for frame, (x, y) in enumerate(positions):
-        left, top = int(np.floor(x)) - half[0], int(np.floor(y)) - half[1]
+    for frame, position in enumerate(positions):
+        left, top = np.floor(position).astype(int) - half
         right, bottom = left + 2 * half[0] + 1, top + 2 * half[1] + 1
         if left < 0 or top < 0 or right > frames.shape[2] or bottom > frames.shape[1]:
             continue
-        background = backgrounds[frame if len(backgrounds) > 1 else 0][top:bottom, left:right].astype(np.float64)
+        background = backgrounds[frame if len(backgrounds) > 1 else 0][top:bottom, left:right]
         difference = to_float(frames[frame, top:bottom, left:right]) - background
         values = np.concatenate([difference, difference**2, background], axis=-1)
         columns, rows = (
-            np.floor((np.arange(first, last) + 0.5 - at + reach_px) * FINE).astype(int)
-            for first, last, at, reach_px in ((left, right, x, half[0]), (top, bottom, y, half[1]))
+            np.floor((np.arange(first, last) + 0.5 - position[axis] + half[axis]) * FINE).astype(int)
+            for axis, first, last in ((0, left, right), (1, top, bottom))
         )
-        for down in (0, 1):  # a pixel counts for the nodes within half a pixel of it
-            for across in (0, 1):
-                (in_rows,) = np.nonzero((rows + down >= 0) & (rows + down < height))
-                (in_columns,) = np.nonzero((columns + across >= 0) & (columns + across < width))
-                at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
-                sums[at_nodes] += values[np.ix_(in_rows, in_columns)]
-                counts[at_nodes] += 1
+        for down, across in product((0, 1), repeat=2):  # a pixel counts for the nodes within a quarter of a pixel of it
+            in_rows, in_columns = (
+                np.flatnonzero((nodes >= 0) & (nodes < length))
+                for nodes, length in ((rows + down, height), (columns + across, width))
+            )
+            at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
+            sums[at_nodes] += values[np.ix_(in_rows, in_columns)]
+            counts[at_nodes] += 1
     if not counts.any():
         return None
-    mean = sums / np.maximum(counts, 1)[..., None]
-    return _portrait(*np.split(mean, 3, axis=-1), counts > 0)
+    difference, square, background = np.split(sums / np.maximum(counts, 1)[..., None], 3, axis=-1)
+    return _portrait(difference, square, background, counts > 0)
 
 
 def _portrait(difference: Array, square: Array, background: Array, known: NDArray[np.bool_]) -> Portrait:
     edge = MARGIN_PX * FINE // 2
     ring = known.copy()
     ring[edge:-edge, edge:-edge] = False
-    usual = np.median(square[ring], axis=0)
-    strength = np.sqrt(np.maximum(square - usual, 0)).max(axis=-1) * known
-    planes = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
-    image, still = planes
-    shown = object_strength(image, still).numpy() / np.maximum((image - still).abs().amax(dim=0).numpy(), 1e-12)
-    return Portrait(strength, strength * shown, float(strength[ring].max()))
+    noise = np.median(square[ring], axis=0)
+    strength = np.sqrt(np.maximum(square - noise, 0)).max(axis=-1) * known
+    image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
+    lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
+    return Portrait(strength, strength * lit.numpy(), float(strength[ring].max()))
 
 
 def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
-    """The centre of an object of this width and height; None if its edges cannot be seen against the noise."""
-    low, high = [], []
-    for strength in (portrait.strength, portrait.lit):  # with the shadow and without it: both are covered
-        share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
-        full = float(np.quantile(strength, 1 - share))
-        if portrait.noise >= INNER / 2 * full:
-            return None
-        seen = max(OUTER * full, portrait.noise)
-        hidden = (seen - OUTER * full) / (INNER * full - seen)  # of the edge between the inner box and what is seen
-        for axis in (0, 1):
-            outer, inner = (np.array(_edges(strength.max(axis=axis), level)) for level in (seen, INNER * full))
-            outer = outer + hidden * (outer - inner)
-            if not np.isfinite([outer, inner]).all():
-                return None
-            middle, g = centre_interval((outer[0], outer[1]), (inner[0], inner[1]))
-            low.append((axis, middle - g))
-            high.append((axis, middle + g))
-    first = np.array([min(value for at, value in low if at == axis) for axis in (0, 1)])
-    last = np.array([max(value for at, value in high if at == axis) for axis in (0, 1)])
-    (x, y), (g_x, g_y) = ((first + last) / 2).tolist(), ((last - first) / 2).tolist()
+    """The centre of an object of this width and height; None if its edges cannot be seen against the noise.
+
+    It is the object's without its shadow; the tolerance allows for the shadow being a part of it.
+    """
+    intervals = [_intervals(strength, portrait.noise, box) for strength in (portrait.lit, portrait.strength)]
+    if not np.isfinite(intervals).all():
+        return None
+    lowest, highest = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
+    x, y = np.mean(intervals[0], axis=0).tolist()
+    g_x, g_y = np.maximum(highest - (x, y), (x, y) - lowest).tolist()
     return Centre((x, y), (g_x, g_y))
+
+
+def _intervals(strength: Array, noise: float, box: Array) -> Array:
+    """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise."""
+    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
+    full = float(np.quantile(strength, 1 - share))
+    if noise >= INNER / 2 * full:
+        return np.full((2, 2), np.nan)
+    seen = max(OUTER * full, noise)
+    hidden = (seen - OUTER * full) / (INNER * full - seen)  # of the edge from inner box to what is seen
+    ends = []
+    for axis in (0, 1):
+        outer, inner = (np.array(_edges(strength.max(axis=axis), level)) for level in (seen, INNER * full))
+        outer = outer + hidden * (outer - inner)
+        middle, g = centre_interval((outer[0], outer[1]), (inner[0], inner[1]))
+        ends.append((middle - g, middle + g))
+    return np.array(ends).T
 
 
 def _edges(profile: Array, level: float) -> tuple[float, float]:
@@ -134,8 +144,11 @@ def _edges(profile: Array, level: float) -> tuple[float, float]:
 
 
 def centre_of(
-    frames: ByteImages, backgrounds: FloatImages, positions: Iterable[Array] | Array, box: Array, zoom: float = 1.0
+    frames: ByteImages, backgrounds: FloatImages, positions: Array, box: Array, zoom: float = 1.0
 ) -> Centre | None:
-    """The centre of an object around its reported positions."""
-    portrait = take_portrait(frames, backgrounds, np.asarray(positions), box / 2 + MARGIN_PX * max(1.0, zoom))
+    """The centre of an object around its reported positions (f, 2) in frames (f, h, w, c).
+
+    ``zoom`` is how many px of these frames are one px of the network's input, by which the object's box is measured.
+    """
+    portrait = take_portrait(frames, backgrounds, positions, box / 2 + MARGIN_PX * max(1.0, zoom))
     return None if portrait is None else measure_centre(portrait, box)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,10 @@ class ObjectCertificate:
     @property
     def certified(self) -> bool:
         return all(check.met for check in self.checks)
+
+    def with_membership(self, membership: SetMembership, check: Check) -> "ObjectCertificate":
+        """With set membership and the check that belongs to it."""
+        return replace(self, membership=membership, checks=(*self.checks, check))
 
     @property
     def failed(self) -> str:
@@ -202,9 +206,10 @@ class Certificate:
 def _read_membership(content: dict[str, Any] | None) -> SetMembership | None:
     if content is None:
         return None
-    return SetMembership(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-    )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+    }
+    return SetMembership(**values)
 
 
 def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.str_]:

@@ -45,18 +45,19 @@ class Stage:
         return cls(images[frames], own, background.changed(images[frames], own))
 
     def background(self, frame: int) -> FloatImages:
-        return self.backgrounds[frame if len(self.backgrounds) > 1 else 0]
+        return np.asarray(self.backgrounds[frame if len(self.backgrounds) > 1 else 0])
 
     def erased(self, frame: int) -> FloatImages:
         """The frame without its objects: with the background where anything changed."""
-        return np.where(_grown(self.changed[frame])[..., None], self.background(frame), to_float(self.images[frame]))
+        hidden = _grown(self.changed[frame])[..., None]
+        return np.asarray(np.where(hidden, self.background(frame), to_float(self.images[frame])), np.float32)
 
 
 def plant_template(
-    stage: Stage, model: Autoencoder, index: int, template: Template, rendered_at: NDArray[np.float64], seed: int = 0
+    stage: Stage, model: Autoencoder, index: int, template: Template, rendered_at: NDArray[np.float64]
 ) -> Planted:
     """The object's rendering near positions (k, 2) at which it was rendered before, in frames without objects."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     device = next(model.parameters()).device
     images, backgrounds, positions = [], [], []
     for number in range(PLANTED):
@@ -86,19 +87,20 @@ def centroid_at(template: Template, position: NDArray[np.float64]) -> NDArray[np
 
 
 def paste_pixels(
-    stage: Stage, template: Template, rendered_at: NDArray[np.float64], centroids: NDArray[np.float64], seed: int = 0
+    stage: Stage, template: Template, rendered_at: NDArray[np.float64], centroids: NDArray[np.float64]
 ) -> Planted | None:
     """The object's own pixels of each frame, pasted at whole-pixel offsets into other frames without objects.
 
     ``rendered_at`` and ``centroids`` (f, 2) are where each frame of the stage shows it, NaN where not.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     images, backgrounds, positions = [], [], []
     shown = np.flatnonzero(np.isfinite(centroids).all(axis=1))
     height, width = stage.changed.shape[1:]
     for number in range(PLANTED if len(shown) else 0):
         source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
-        left, top = np.floor(rendered_at[source]).astype(int) + (template.left - GROWN_PX, template.top - GROWN_PX)
+        whole = np.floor(rendered_at[source]).astype(int)
+        left, top = whole[0] + template.left - GROWN_PX, whole[1] + template.top - GROWN_PX
         right, bottom = left + template.width + 2 * GROWN_PX, top + template.height + 2 * GROWN_PX
         low = np.maximum(-FURTHEST_PX, (-left, -top))
         high = np.minimum(FURTHEST_PX, (width - right, height - bottom))

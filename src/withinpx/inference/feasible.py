@@ -87,9 +87,9 @@ def _search(
     result = _Result(len(shown), first, device)
     result.add_coarse(template, (kept & (lower <= search.eps + slack[:, None, None]) & ~few[:, None, None]), middle)
     for part in (kept & few[:, None, None]).nonzero().split(CELLS_AT_ONCE):
-        frame, row, column = part.T
-        products = _fine_products(maps, template, frame, row, column)
-        result.add_fine(template, frame, row, column, *_bounds(products, square[frame]), search.eps)
+        if len(part):
+            products = _fine_products(maps, template, part)
+            result.add_fine(template, part, *_bounds(products, square[part[:, 0]]), search.eps)
     return result.arrays()
 
 
@@ -99,10 +99,9 @@ def _coarse_products(maps: Float[Tensor, "b m H W"], template: Template) -> Floa
     return F.conv2d(maps.to(dtype), template.coarse_cell[0].to(dtype)).double().permute(0, 2, 3, 1)
 
 
-def _fine_products(
-    maps: Tensor, template: Template, frame: Int[Tensor, " k"], row: Int[Tensor, " k"], column: Int[Tensor, " k"]
-) -> Float[Tensor, "k n 5"]:
-    """For the cells within each of these whole pixels."""
+def _fine_products(maps: Tensor, template: Template, pixels: Int[Tensor, "k 3"]) -> Float[Tensor, "k n 5"]:
+    """For the cells within each of these whole pixels: (frame, row, column)."""
+    frame, row, column = pixels.T
     rows = row[:, None] + torch.arange(template.height, device=row.device)
     columns = column[:, None] + torch.arange(template.width, device=row.device)
     patches = maps.permute(0, 2, 3, 1)[frame[:, None, None], rows[:, :, None], columns[:, None, :]]
@@ -129,6 +128,7 @@ class _Result:
         self._residual = torch.full((count,), torch.inf, dtype=torch.float64, device=device)
 
     def add_coarse(self, template: Template, kept: Bool[Tensor, "b i j"], middle: Float[Tensor, "b i j"]) -> None:
+        """Whole pixels that are kept."""
         frame, row, column = kept.nonzero().T
         corner = self._first[frame] + torch.stack([column, row], dim=-1)
         nodes = template.centre[::PHASES, ::PHASES].flatten(end_dim=1)
@@ -136,15 +136,10 @@ class _Result:
         self._improve(frame, middle[frame, row, column], corner + nodes.mean(dim=0))
 
     def add_fine(
-        self,
-        template: Template,
-        frame: Tensor,
-        row: Tensor,
-        column: Tensor,
-        lower: Float[Tensor, "k n"],
-        middle: Float[Tensor, "k n"],
-        eps: float,
+        self, template: Template, pixels: Int[Tensor, "k 3"], lower: Tensor, middle: Tensor, eps: float
     ) -> None:
+        """The cells (k, n) within whole pixels, of which those are kept whose residual may be as small as eps."""
+        frame, row, column = pixels.T
         corner = self._first[frame] + torch.stack([column, row], dim=-1)
         low, high = template.fine_extents
         within, cell = (lower <= eps).nonzero().T
@@ -184,7 +179,7 @@ class _Covers:
         self._alone = sum(search is not None for search in searches) < 2
         for index in range(0 if self._alone else len(searches)):
             for frame in np.flatnonzero(present[:, index]):
-                self._paint(self._counts[frame], index, int(frame), 0, 0, 1)
+                self._paint(self._counts[frame], index, int(frame))
 
     def free(self, index: int, windows: Windows) -> Bool[Tensor, "b 1 h w"]:
         """Pixels of the frame that no other object may cover."""
@@ -199,20 +194,26 @@ class _Covers:
         on_cpu = Windows(windows.image.cpu(), windows.top.cpu(), windows.left.cpu(), windows.height, windows.width)
         counts = crop_images(self._counts.unsqueeze(1), on_cpu)
         for row, frame in enumerate(on_cpu.image.tolist()):
-            self._paint(counts[row, 0], index, frame, int(on_cpu.top[row]), int(on_cpu.left[row]), -1)
+            corner = int(on_cpu.left[row]), int(on_cpu.top[row])
+            self._paint(counts[row, 0], index, frame, corner=corner, value=-1)
         return inside & (counts == 0).to(inside.device)
 
-    def _paint(self, canvas: Tensor, index: int, frame: int, top: int, left: int, value: int) -> None:
-        """Add a value to all pixels that an object may cover; the canvas begins at (left, top)."""
+    def _paint(
+        self, canvas: Tensor, index: int, frame: int, *, corner: tuple[int, int] = (0, 0), value: int = 1
+    ) -> None:
+        """Add a value to all pixels that an object may cover; the canvas begins at a corner (left, top)."""
         search = self._searches[index]
         if search is None:
             return
-        whole = np.floor(self._positions[frame, index]).astype(int)
-        column, row = np.round((self._positions[frame, index] - whole) * PHASES).astype(int)
-        mask = search.template.covered[row, column]
-        y, x = whole[1] + search.template.top - NEAR_PX - top, whole[0] + search.template.left - NEAR_PX - left
+        template, position = search.template, self._positions[frame, index]
+        whole = np.floor(position).astype(int)
+        column, row = np.round((position - whole) * PHASES).astype(int)
+        mask = template.covered[row, column]
+        x, y = whole[0] + template.left - NEAR_PX - corner[0], whole[1] + template.top - NEAR_PX - corner[1]
         rows, columns = (
             slice(max(0, start), max(0, min(start + length, limit)))
             for start, length, limit in ((y, len(mask), canvas.shape[0]), (x, mask.shape[1], canvas.shape[1]))
         )
-        canvas[rows, columns] += value * mask[rows.start - y : rows.stop - y, columns.start - x : columns.stop - x]
+        if rows.start < rows.stop and columns.start < columns.stop:
+            part = mask[rows.start - y : rows.stop - y, columns.start - x : columns.stop - x]
+            canvas[rows, columns] += value * part

@@ -5,6 +5,7 @@ Everything is computed in windows around what changed and around what is rendere
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -107,15 +108,20 @@ class Observations:
 
     def only(self, frames: NDArray[np.intp]) -> "Observations":
         """A subset of the frames."""
-        feasible = None if self.feasible is None else self.feasible.only(frames)
-        return Observations(*(getattr(self, name)[frames] for name in _ARRAYS), feasible=feasible)
+        arrays: dict[str, Any] = {name: getattr(self, name)[frames] for name in _ARRAYS}
+        return Observations(**arrays, feasible=None if self.feasible is None else self.feasible.only(frames))
 
     @classmethod
     def joined(cls, parts: Iterable["Observations"]) -> "Observations":
         parts = list(parts)
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
         found = [part.feasible for part in parts if part.feasible is not None]
-        feasible = Feasible.joined(found) if len(found) == len(parts) else None
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS), feasible=feasible)
+        return cls(**arrays, feasible=Feasible.joined(found) if len(found) == len(parts) else None)
+
+    @property
+    def sets(self) -> Feasible:
+        """The feasible sets; nowhere if none was searched for."""
+        return Feasible.nowhere(*self.present.shape) if self.feasible is None else self.feasible
 
     @property
     def residual(self) -> NDArray[np.float64]:

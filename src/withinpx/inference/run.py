@@ -56,12 +56,10 @@ def search(
     device: torch.device,
     images: ByteImages,
     background: BackgroundModel,
-    backgrounds: FloatImages | None = None,
-) -> Observations:
-    """Observations with the feasible sets in the same frames."""
-    batches = _batches(device, images, background, backgrounds)
-    parts = [_find(searches, frames, seen.only(np.arange(len(seen))[batch])) for batch, frames in batches]
-    return replace(seen, feasible=Feasible.joined(parts))
+) -> Feasible:
+    """The feasible sets in frames that were observed before."""
+    batches = _batches(device, images, background, None)
+    return Feasible.joined(_find(searches, frames, seen.only(np.arange(len(seen))[batch])) for batch, frames in batches)
 
 
 def _find(searches: Sequence[Search | None], frames: Frames, seen: Observations) -> Feasible:

@@ -63,14 +63,14 @@ def position_bound(set_px: Array, centre_px: Array, theorem_px: Array, distance:
     >>> position_bound(np.array([[0.4, 0.2]]), np.array([0.3, 0.4]), np.array([6.0]), np.array([1.0])).round(6)
     array([0.7])
     """
-    return np.fmin((set_px + centre_px).max(axis=-1), theorem_px + distance)
+    return np.asarray(np.fmin((set_px + centre_px).max(axis=-1), theorem_px + distance))
 
 
 def cramer_rao(slope: float, noise: float) -> float:
     """The smallest standard deviation of an unbiased position, px: a floor, never a bound.
 
-    ``slope`` is by how much the rendering changes per px, as a norm over its pixels; ``noise`` is the standard deviation
-    of the frame's noise along that direction, which includes its correlation between pixels.
+    ``slope`` is by how much the rendering changes per px, as a norm over its pixels; ``noise`` is the standard
+    deviation of the frame's noise along that direction, which includes its correlation between pixels.
 
     >>> cramer_rao(slope=2.0, noise=0.1)
     0.05

@@ -132,14 +132,7 @@ class Detector:
         reasons = refusal_reasons(seen, self.certificate)[:, used]
         theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
         set_px = self._set_px(seen, centre + offset, theorem_px)
-        known = [obj.membership for obj in self.certificate.objects]
-        tolerance, floor = (
-            np.array([missing if own is None else value(own) for own in known]) / self.scale
-            for missing, value in (
-                ((np.inf, np.inf), lambda own: own.tolerance),
-                (np.nan, lambda own: own.floor or np.nan),
-            )
-        )
+        tolerance, floor = self._tolerance_and_floor
         return Tracks(
             frames=frames,
             times_s=times_s,
@@ -158,20 +151,26 @@ class Detector:
             unordered=self.unordered,
         )
 
+    @property
+    def _tolerance_and_floor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """g (n, 2) and the statistical floor (n,) of each object, px of the recording; infinity and NaN if unknown."""
+        known = [obj.membership for obj in self.certificate.objects]
+        tolerances = [(np.inf, np.inf) if own is None else own.tolerance for own in known]
+        floors = [np.nan if own is None or own.floor is None else own.floor for own in known]
+        return np.array(tolerances) / self.scale, np.array(floors) / self.scale
+
     def _set_px(
         self, seen: Observations, positions: NDArray[np.float64], theorem_px: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Half-width of the feasible sets around positions, per axis (f, n, 2), px of the recording; NaN where none."""
         widths = np.full((*theorem_px.shape, 2), np.nan)
-        for column, obj in enumerate(self.certificate.objects if seen.feasible is not None else ()):
-            if obj.membership is not None and seen.feasible is not None:
-                low, high = (
-                    values[:, obj.object] - np.array(obj.membership.centroid)
-                    for values in (seen.feasible.low, seen.feasible.high)
-                )
+        for column, obj in enumerate(self.certificate.objects):
+            known = obj.membership
+            if known is not None:
+                low, high = (values[:, obj.object] - known.centroid for values in (seen.sets.low, seen.sets.high))
                 own = half_width(low, high, positions[:, obj.object]) / self.scale + ROUNDING_PX
-                searched = theorem_px[:, column] + max(obj.membership.tolerance) / self.scale
-                complete = searched <= obj.membership.reach / self.scale  # all that the theorem allows was searched
+                # the set is complete if all that the theorem allows was searched
+                complete = theorem_px[:, column] * self.scale + max(known.tolerance) <= known.reach
                 widths[:, column] = np.where(complete[:, None], own, np.nan)
         return widths
 

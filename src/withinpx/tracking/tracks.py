@@ -101,7 +101,7 @@ class Tracks:
     def motion_bounds(self) -> Array:
         """Proved half-width around each displacement since the previous frame: (f, n); NaN where there is none.
 
-        An object that is searched for keeps its appearance, so its centre is as far from its rendering's in both frames.
+        An object with a feasible set keeps its appearance: its centre is as far from its rendering's in both frames.
         """
         motion = np.full(self.bounds.shape, np.nan)
         if not self.unordered:

@@ -1,42 +1,33 @@
-"""Further steps of the decoder alone, at the positions that the encoder has learned.
+"""Epochs of the decoder alone, at the positions that the encoder has learned.
 
 An object's position is learned long before its rendering is sharp, and a sharper rendering bounds the position more
-tightly (theory/set_membership.py). Without the encoder a step takes less than half the time.
+tightly (theory/set_membership.py). A step without the encoder takes about half the time of one with it.
 """
-
-import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.optim import Optimizer
 
 from withinpx.training.engine import Engine
-from withinpx.training.step import check_finite_loss, descend
+from withinpx.training.step import Batch, Step, descend
+
+
+def polishing_step(engine: Engine, optimiser: Optimizer, batch_size: int) -> Step:
+    """A step of the decoder; the encoder's weights and batch-norm statistics must be final, and stay as they are."""
+    engine.model.eval()
+    positions = learned_positions(engine, batch_size)
+    engine.model.decoder.train()
+
+    def step(batch: Batch) -> tuple[Tensor, Tensor]:
+        return descend(*engine.decode_at(batch[0], positions[batch[0]]), optimiser)
+
+    return step
 
 
 @torch.no_grad()
-def learned_positions(engine: Engine, count: int, batch_size: int) -> Float[Tensor, "f n 2"]:
+def learned_positions(engine: Engine, batch_size: int) -> Float[Tensor, "f n 2"]:
     """z of every training image, NaN for objects that it does not show."""
-    chosen = torch.arange(count, device=engine.images.device).split(batch_size)
-    positions = torch.cat([engine.encode(batch) for batch in chosen])
+    images = torch.arange(len(engine.images), device=engine.images.device)
+    positions = torch.cat([engine.encode(batch) for batch in images.split(batch_size)])
     return positions if engine.present is None else positions.masked_fill(~engine.present[..., None], torch.nan)
-
-
-def polish(engine: Engine, count: int, steps: int, *, batch_size: int, learning_rate: float, seed: int) -> None:
-    """Train the decoder of a network whose batch-norm statistics are final; the encoder stays as it is."""
-    positions = learned_positions(engine, count, batch_size)
-    decoder = engine.model.decoder
-    optimiser = torch.optim.Adam(decoder.parameters(), lr=learning_rate)
-    generator = torch.Generator().manual_seed(seed)
-    decoder.train()
-    for number in range(steps):
-        rate = learning_rate * min(
-            10 * (number + 1) / steps, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * number / steps))
-        )
-        for group in optimiser.param_groups:
-            group["lr"] = rate
-        chosen = torch.randperm(count, generator=generator)[:batch_size].to(positions.device)
-        loss = engine.decoder_loss(chosen, positions[chosen])
-        loss, _ = descend(loss, loss, optimiser)
-        if loss.device.type == "cpu":
-            check_finite_loss("while its decoder was polished", loss.item())
