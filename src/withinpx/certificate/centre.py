@@ -9,6 +9,7 @@ Edges are measured on the mean of all frames around the reported positions, on a
 noise averages out, and the object is seen at many fractions of a pixel.
 """
 
+import warnings
 from dataclasses import dataclass
 from itertools import product
 
@@ -45,7 +46,7 @@ class Centre:
 class Portrait:
     """The mean of many frames around an object, on a fine grid whose middle is the reported position."""
 
-    strength: Array  # (h, w): difference from the background beyond noise, in the colour that differs most
+    strength: Array  # (h, w): difference from the background beyond noise, in the colour that differs most; NaN unknown
     lit: Array  # (h, w): the same without the object's shadow
     noise: float  # the largest strength where there is no object
 
@@ -56,6 +57,7 @@ def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array
     width, height = (2 * half * FINE + 1).tolist()
     sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
     counts = np.zeros((height, width))
+    weights = _phase_weights(positions)
     for frame, position in enumerate(positions):
         left, top = np.floor(position).astype(int) - half
         right, bottom = left + 2 * half[0] + 1, top + 2 * half[1] + 1
@@ -74,12 +76,19 @@ def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array
                 for nodes, length in ((rows + down, height), (columns + across, width))
             )
             at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
-            sums[at_nodes] += values[np.ix_(in_rows, in_columns)]
-            counts[at_nodes] += 1
-    if not counts.any():
+            sums[at_nodes] += weights[frame] * values[np.ix_(in_rows, in_columns)]
+            counts[at_nodes] += weights[frame]
+    known = counts > 0
+    if not known.any():
         return None
-    difference, square, background = np.split(sums / np.maximum(counts, 1)[..., None], 3, axis=-1)
-    return _portrait(difference, square, background, counts > 0)
+    difference, square, background = np.split(sums / np.where(known, counts, 1)[..., None], 3, axis=-1)
+    return _portrait(difference, square, background, known)
+
+
+def _phase_weights(positions: Array) -> Array:
+    """Weights of frames such that all fractions of a pixel count alike: an object that rests is always at the same."""
+    phases = np.floor(positions % 1 * FINE).clip(0, FINE - 1) @ (FINE, 1)
+    return np.asarray(1 / (phases[:, None] == phases).sum(axis=1))
 
 
 def _portrait(difference: Array, square: Array, background: Array, known: NDArray[np.bool_]) -> Portrait:
@@ -87,10 +96,10 @@ def _portrait(difference: Array, square: Array, background: Array, known: NDArra
     ring = known.copy()
     ring[edge:-edge, edge:-edge] = False
     noise = np.median(square[ring], axis=0)
-    strength = np.sqrt(np.maximum(square - noise, 0)).max(axis=-1) * known
+    strength = np.where(known, np.sqrt(np.maximum(square - noise, 0)).max(axis=-1), np.nan)
     image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
     lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
-    return Portrait(strength, strength * lit.numpy(), float(strength[ring].max()))
+    return Portrait(strength, strength * lit.numpy(), float(np.nanmax(strength[ring])))
 
 
 def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
@@ -110,36 +119,50 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
 def _intervals(strength: Array, noise: float, box: Array) -> Array:
     """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise."""
     share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
-    full = float(np.quantile(strength, 1 - share))
+    full = float(np.nanquantile(strength, 1 - share))
     if noise >= INNER / 2 * full:
         return np.full((2, 2), np.nan)
     seen = max(OUTER * full, noise)
     hidden = (seen - OUTER * full) / (INNER * full - seen)  # of the edge from inner box to what is seen
     ends = []
     for axis in (0, 1):
-        outer, inner = (np.array(_edges(strength.max(axis=axis), level)) for level in (seen, INNER * full))
-        outer = outer + hidden * (outer - inner)
-        middle, g = centre_interval((outer[0], outer[1]), (inner[0], inner[1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
+            profile = np.nanmax(strength, axis=axis)
+        (first, _), (last, _) = _edges(profile, seen)
+        (_, near), (_, far) = _edges(profile, INNER * full)
+        first, last = first + hidden * (first - near), last + hidden * (last - far)
+        middle, g = centre_interval((first, last), (near, far))
         ends.append((middle - g, middle + g))
     return np.array(ends).T
 
 
-def _edges(profile: Array, level: float) -> tuple[float, float]:
-    """Where a profile on the fine grid falls below a level on both sides of its middle, px from the middle."""
+def _edges(profile: Array, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Where a profile falls below a level on both sides of its middle, each as the outermost and the innermost place.
+
+    In px from the middle. The two are one between neighbouring nodes of the grid; where nodes between are unknown, the
+    edge can be anywhere between those that are known, each of which is of pixels up to a quarter of a pixel away.
+    """
     middle = len(profile) // 2
-    above = np.flatnonzero(profile > level)
+    above, below = np.flatnonzero(profile > level), np.flatnonzero(profile <= level)
+    nowhere = (np.nan, np.nan)
     if not len(above):
-        return np.nan, np.nan
+        return nowhere, nowhere
     start = int(above[np.abs(above - middle).argmin()])
-    below = np.flatnonzero(profile <= level)
     before, after = below[below < start], below[below > start]
     if not len(before) or not len(after):
-        return np.nan, np.nan
+        return nowhere, nowhere
     ends = []
     for outside, step in ((int(before[-1]), 1), (int(after[0]), -1)):
-        inside = outside + step
-        part = (profile[inside] - level) / (profile[inside] - profile[outside])
-        ends.append((inside - step * float(part) - middle) / FINE)
+        beyond = above[step * above > step * outside]
+        inside = int(beyond[0] if step > 0 else beyond[-1])
+        if abs(inside - outside) == 1:
+            part = (profile[inside] - level) / (profile[inside] - profile[outside])
+            place = inside - step * float(part)
+            places = (place, place)
+        else:
+            places = (outside - step, inside + step)
+        ends.append(((places[0] - middle) / FINE, (places[1] - middle) / FINE))
     return ends[0], ends[1]
 
 

@@ -75,6 +75,7 @@ class ObjectCertificate:
     limits: Limits
     checks: tuple[Check, ...]
     membership: SetMembership | None = None  # None where the theorem's bound is all there is
+    bound_px: float | None = None  # of the positions in the inspected frames, median; None if none is certified
 
     @property
     def certified(self) -> bool:
@@ -88,6 +89,22 @@ class ObjectCertificate:
     def failed(self) -> str:
         """The first assumption that does not hold, or an empty string."""
         return next((check.name for check in self.checks if not check.met), "")
+
+    def result(self, scale: float) -> str:
+        """The verdict with its bounds; ``scale`` is in px of the network's input per px of the recording."""
+        if not self.certified:
+            return f"refused: {self.failed}"
+        theorem = f"theorem 4.1 for z: {self.theorem_px:.2f} px, plus what is measured per frame"
+        if self.bound_px is None:
+            return f"certified; {theorem}"
+        known = self.membership
+        if known is None:
+            return f"certified, half of the positions to within {self.bound_px:.2f} px; {theorem}"
+        floor = "" if known.floor is None else f", statistical floor {known.floor / scale:.3f} px"
+        return (
+            f"certified, half of the positions to within {self.bound_px:.2f} px (centre known to "
+            f"{max(known.tolerance) / scale:.2f} px{floor}); {theorem}"
+        )
 
     @property
     def advice(self) -> str:
@@ -164,6 +181,7 @@ class Certificate:
                 Limits(**{**obj["limits"], "rendered": tuple(obj["limits"].get("rendered", (0.0, 0.0)))}),
                 tuple(Check(**check) for check in obj["checks"]),
                 _read_membership(obj["membership"]),
+                obj["bound_px"],
             )
             for obj in content["objects"]
         )
@@ -188,10 +206,7 @@ class Certificate:
         ]
         for obj in self.objects:
             low, high = obj.size
-            result = f"certified. Theorem 4.1: |z - centre| <= {obj.theorem_px:.2f} px, plus what is measured per frame"
-            if not obj.certified:
-                result = f"refused: {obj.failed}"
-            lines += ["", f"  object {obj.object}, {low:.1f} to {high:.1f} px: {result}"]
+            lines += ["", f"  object {obj.object}, {low:.1f} to {high:.1f} px: {obj.result(self.scale)}"]
             lines += [
                 f"    {'met    ' if check.met else 'NOT MET'}  {check.name}: {check.message}" for check in obj.checks
             ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, fit_shifts
+from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
 from withinpx.certificate.membership import Footage, measure_membership
@@ -124,7 +125,19 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         inspection.camera_moves,
         inspection.unordered,
     )
-    return Attempt(detector, measured.seen)
+    return Attempt(replace(detector, certificate=_with_bounds(detector, measured.seen)), measured.seen)
+
+
+def _with_bounds(detector: Detector, seen: Observations) -> Certificate:
+    """The certificate with the usual bound of each object's positions."""
+    tracks = detector.tracks(seen, np.arange(len(seen)), np.full(len(seen), np.nan))
+    objects = [
+        replace(obj, bound_px=float(np.median(bounds[certified])) if certified.any() else None)
+        for obj, bounds, certified in zip(
+            detector.certificate.objects, tracks.bounds.T, tracks.certified.T, strict=True
+        )
+    ]
+    return replace(detector.certificate, objects=tuple(objects))
 
 
 def _footage(sharp: Inspection, scaled: Inspection) -> Footage:

@@ -57,6 +57,7 @@ def detect_recording(
         prepared.recording,
         folder,
         overlay=options.overlay,
+        sets=options.certificate == "sets",
         report=report,
         losses=losses,
         encoder=prepared.encoder,

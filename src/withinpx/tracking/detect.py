@@ -69,10 +69,12 @@ def detect(
     encoder: Encoder | None = None,
     on_chunk: OnChunk | None = None,
     frames: Iterator[Frame] | None = None,
+    sets: bool = True,
 ) -> Counts:
     """Stream a recording through a detector; with a folder, write tracks.csv and overlay.mp4 into it.
 
-    ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already.
+    ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already. Without
+    ``sets`` the bound is the theorem's only.
     """
     counts = Counts()
     with ExitStack() as stack:
@@ -82,7 +84,7 @@ def detect(
             receivers.append(lambda chunk: table.add(chunk.tracks))
             if overlay:
                 receivers.append(stack.enter_context(_overlay(detector, folder)).add_chunk)
-        for chunk in chunks(detector, recording, losses, encoder, frames):
+        for chunk in chunks(detector, recording, losses, encoder, frames, sets=sets):
             for receive in receivers:
                 receive(chunk)
             counts.add(chunk.tracks)
@@ -106,6 +108,8 @@ def chunks(
     losses: list[str] | None = None,
     encoder: Encoder | None = None,
     frames: Iterator[Frame] | None = None,
+    *,
+    sets: bool = True,
 ) -> Iterator[Chunk]:
     """The recording a few frames at a time; memory does not grow with its length."""
     if frames is None:
@@ -115,7 +119,7 @@ def chunks(
         if first and not detector.moving_camera:
             _check_scene(detector, images, recording)
         first = False
-        seen = detector.observe(images, backgrounds, encoder)
+        seen = detector.observe(images, backgrounds, encoder, sets=sets)
         numbers, times_s = np.array([frame.number for frame in part]), np.array([frame.time_s for frame in part])
         yield Chunk(detector.tracks(seen, numbers, times_s), part)
 

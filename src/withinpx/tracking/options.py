@@ -84,5 +84,7 @@ class DetectOptions:
     """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
     device: DeviceName = "auto"
     """Where to compute."""
+    certificate: Literal["sets", "theorem"] = "sets"
+    """`theorem` skips the search for feasible sets: faster, with the theorem's wider bound only."""
     backend: Literal["torch", "onnx"] = "torch"
     """`onnx` runs the encoder with onnxruntime, over the whole frame."""

@@ -28,6 +28,7 @@ CHECKS = {  # what each check requires
     "heatmap": "Nothing else in the frame moves its position",
     "drift": "It is rendered alike all over the frame",
     "equivariance": "When it moves, its position moves by as much",
+    "mismatch": "Planted at known positions, it is found to lie within its bound",
 }
 BECAUSE = {  # why an object, or its position in one frame, is refused
     "border": "it reaches the border of the frame",
@@ -37,20 +38,20 @@ BECAUSE = {  # why an object, or its position in one frame, is refused
     "displacement": "it was not seen at different positions",
     "drift": "it is not rendered alike all over the frame",
     "equivariance": "its position does not move as it does",
+    "mismatch": "it looks too different from its rendering",
 }
 MEANING = """
 <ul>
 <li>Every object has a position (x, y) in every frame. Where it is certified, the object's centre is at most
 <b>bound_px</b> away from (x, y), along x and along y, whatever part of the object the network responds to.</li>
-<li>The proof is about z, the position that the network computes first: theorem 4.1 of Longa &amp; Henriques
-(NeurIPS 2024) bounds the distance from z to the object's centre by what the network can see and render. It is no
-statistic of errors on other data, and no label was used.</li>
-<li><b>theorem_px</b> is the bound around z: the theorem's, plus how far heatmap values elsewhere move z (leakage),
-plus the distance from the rendered object to the one in the frame (residual), plus the distance from the object's
-centre to the centre of all that is rendered with it, such as its shadow. All are measured in that frame.</li>
-<li>(x, y) is z plus the calibrated shift to the object's centre, plus the offset from the rendered object to the one
-in the frame. bound_px is theorem_px plus the distance from z to (x, y). Usually (x, y) is much nearer to the centre
-than z; the calibration measures this, the theorem does not prove it.</li>
+<li>It is a worst case under the assumptions below, proved in two steps. First, theorem 4.1 of Longa &amp; Henriques
+(NeurIPS 2024) bounds the distance from z, the position that the network computes, to the object's centre by what the
+network can see and render. <b>theorem_px</b> is that bound with what is measured in the frame.</li>
+<li>Second, the object is rendered at every position that the theorem allows. Those that leave a larger residual in the
+frame than the object ever leaves where it belongs are excluded. The rest is the feasible set; bound_px is the distance
+from (x, y) to the end of it, plus how far the object's centre can be from its rendering's.</li>
+<li>Where an object has no feasible set, for example because its appearance depends on where it is, bound_px is
+theorem_px plus the distance from z to (x, y).</li>
 <li>A refused position has no bound.</li>
 </ul>
 <div class="columns">
@@ -59,7 +60,10 @@ than z; the calibration measures this, the theorem does not prove it.</li>
 <li>No two objects look the same.</li>
 <li>Each object was seen at different positions.</li>
 <li>Each object is rendered where the frame shows it.</li>
-<li>The last three were measured on this recording. Another camera, other light or other objects need another
+<li>Where it belongs, its rendering differs from the frame by no more than in frames that training never saw, times
+1.25.</li>
+<li>The object's box lies between what differs from the background by half of its strength, and by a sixteenth.</li>
+<li>All but the first were measured on this recording. Another camera, other light or other objects need another
 certificate.</li>
 </ul></section>
 <section><h3>Limits</h3><ul>
