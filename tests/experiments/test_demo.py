@@ -37,6 +37,8 @@ def tracks_at(positions: NDArray[np.float64], bound: float = 5.0, certified: boo
         residual_px=np.zeros(flat),
         present=np.asarray(np.isfinite(positions).all(axis=-1)),
         reasons=np.where(certified & np.isfinite(positions).all(axis=-1), "", "absent"),
+        sigma_px=np.full(flat, np.nan),
+        set_px=np.full(flat, np.nan),
         width=160,
         height=120,
     )

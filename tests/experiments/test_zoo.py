@@ -63,6 +63,8 @@ def true_tracks(made: ZooClip, error: float = 0.0, bound: float = 1.0) -> Tracks
         np.zeros(shape),
         present,
         reasons,
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
         made.clip.width,
         made.clip.height,
     )

@@ -120,6 +120,7 @@ def tracks_table() -> pd.DataFrame:
         "reason": reason,
         "identity_certified": 0,
         "identity_p": np.nan,
+        "set_px": np.nan,
     }
     return pd.DataFrame({name: values if np.isscalar(values) else values.ravel() for name, values in columns.items()})
 

@@ -35,6 +35,8 @@ def made_up(frames: int = 8) -> Tracks:
         residual_px=np.where(present, random.uniform(0, 1, present.shape).round(4), np.nan),
         present=present,
         reasons=np.full(present.shape, "", "<U16"),
+        sigma_px=np.full(present.shape, np.nan),
+        set_px=np.full(present.shape, np.nan),
         width=WIDTH,
         height=HEIGHT,
     )

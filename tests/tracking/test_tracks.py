@@ -17,7 +17,7 @@ def test_the_table_has_the_documented_columns(tmp_path: Path) -> None:
     lines = (tmp_path / "tracks.csv").read_text().splitlines()
     assert lines[0] == (
         "frame,time_s,object,x,y,width,height,bound_px,motion_px,sigma_px,z_x,z_y,theorem_px,residual_px,"
-        "present,certified,reason,identity_certified,identity_p"
+        "present,certified,reason,identity_certified,identity_p,set_px"
     )
     assert len(lines) == 1 + 2 * 3
     first, absent, second = (dict(zip(COLUMNS, lines[row].split(","), strict=True)) for row in (1, 3, 4))
@@ -31,7 +31,7 @@ def test_the_table_has_the_documented_columns(tmp_path: Path) -> None:
     assert (float(second["motion_px"]), second["identity_certified"]) == (11.5, "1")
     assert (absent["present"], absent["certified"], absent["reason"]) == ("0", "0", "absent")
     empty = [name for name, cell in absent.items() if cell == ""]
-    assert empty == [*COLUMNS[3:14], "identity_certified", "identity_p"]
+    assert empty == [*COLUMNS[3:14], "identity_certified", "identity_p", "set_px"]
 
 
 def test_a_written_table_is_read_back(tmp_path: Path) -> None:

@@ -1,0 +1,107 @@
+"""Is the true centre of an object within the tolerance g that is measured without labels (assumption 5)?
+
+    python benchmarks/centre_tolerance.py --seed 700 --clips 180 --out results/guarantee
+
+Generated clips with exact truth; nothing is trained. The true positions are taken as the reported ones, so the centre
+should be at zero. Turning, growing and look-alike objects are left out, and clips wider than 640 px.
+"""
+
+import os
+import platform
+import shlex
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from result_tables import markdown_table
+from withinpx import InputError, __version__
+from withinpx.certificate.centre import centre_of
+from withinpx.data.zoo import ZooClip, zoo_clip, zoo_scene
+from withinpx.discovery.inspection import inspect
+from withinpx.files import writable_folder, write_atomically
+
+LEFT_OUT = {"turning", "growing", "alike"}
+WIDEST = 640  # px
+FEWEST = 8  # frames that show an object whole and by itself
+APART_PX = 6.0
+COLUMNS = ("seed", "object", "frames", "size_px", "compressed", "middle_x", "middle_y", "g_x", "g_y", "margin_px")
+
+
+def alone(made: ZooClip, index: int) -> NDArray[np.intp]:
+    """Frames that show all of an object, and no other near it."""
+    frames = []
+    for frame in np.flatnonzero((made.visible[:, index] >= 0.999) & made.apart[:, index]):
+        distance = np.abs(made.truth[frame] - made.truth[frame, index])
+        reach = (made.sizes[frame] + made.sizes[frame, index]) / 2 + APART_PX
+        near = (distance < reach).all(axis=-1) & (made.visible[frame] > 0)
+        near[index] = False
+        if not near.any():
+            frames.append(frame)
+    return np.array(frames, np.intp)
+
+
+def rows_of(seed: int) -> Iterator[tuple[object, ...]]:
+    scene = zoo_scene(seed)
+    if scene.width > WIDEST or LEFT_OUT & set(scene.nuisances):
+        return
+    made = zoo_clip(seed)
+    try:
+        background = inspect(made.clip).background
+    except InputError:
+        return
+    for index in range(made.truth.shape[1]):
+        frames = alone(made, index)
+        if len(frames) < FEWEST:
+            continue
+        box = np.median(made.sizes[frames, index], axis=0)
+        centre = centre_of(made.clip.frames[frames], background.of(frames), made.truth[frames, index], box)
+        if centre is not None:
+            middle, g = np.array(centre.middle), np.array(centre.tolerance)
+            margin = float((g - np.abs(middle)).min())
+            numbers = (round(float(value), 4) for value in (*middle, *g, margin))
+            yield seed, index, len(frames), round(float(box.max()), 2), int(scene.crf is not None), *numbers
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=700)
+    parser.add_argument("--clips", type=int, default=180)
+    parser.add_argument("--out", type=Path, default=Path("results/guarantee"))
+    given = parser.parse_args()
+    rows = [row for seed in range(given.seed, given.seed + given.clips) for row in rows_of(seed)]
+    out = writable_folder(given.out)
+    lines = [",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    write_atomically(out / "centre_tolerance.csv", ("\n".join(lines) + "\n").encode())
+    largest = np.array([max(float(str(row[7])), float(str(row[8]))) for row in rows])
+    compressed = np.array([row[4] == 1 for row in rows])
+    names = ("clips", "objects", "median g, px", "nine tenths of g below, px", "true centre outside g")
+    groups = (("uncompressed", ~compressed), ("H.264", compressed), ("all", np.ones(len(rows), np.bool_)))
+    margins = np.array([float(str(row[9])) for row in rows])
+    table = [
+        (
+            name,
+            int(own.sum()),
+            float(np.median(largest[own])),
+            float(np.quantile(largest[own], 0.9)),
+            int((margins[own] < 0).sum()),
+        )
+        for name, own in groups
+        if own.any()
+    ]
+    command = shlex.join(["python", "benchmarks/centre_tolerance.py", *sys.argv[1:]])
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+    about = f"`{command}`, withinpx {__version__}, {machine}, {datetime.now(UTC):%Y-%m-%d}"
+    text = "\n".join(["# Tolerance of the centre", "", about, "", *markdown_table(names, table), ""])
+    write_atomically(out / "centre_tolerance.md", text.encode())
+    print(
+        f"{len(rows)} objects, {(margins < 0).sum()} with their centre outside g; median g {np.median(largest):.2f} px"
+    )
+
+
+if __name__ == "__main__":
+    main()

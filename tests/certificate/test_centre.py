@@ -1,0 +1,108 @@
+"""Assumption 5: the tolerance of an object's centre, measured on frames with exact truth."""
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from withinpx.certificate.centre import Centre, centre_of
+
+FINE = 16  # samples per pixel and axis, of which a pixel is the mean
+SQUARE = [(-5, -4), (5, -4), (5, 4), (-5, 4)]
+TRIANGLE = [(0, -6), (5, 6), (-5, 6)]
+SIDE = 40
+
+
+def frames_of(
+    outline: list[tuple[float, float]], centres: NDArray[np.float64], noise: float = 0.0, contrast: float = 120.0
+) -> NDArray[np.uint8]:
+    """A polygon at these centres, each pixel covered by as much of it as lies within."""
+    random = np.random.default_rng(0)
+    frames = []
+    for centre in centres:
+        canvas = np.zeros((SIDE * FINE, SIDE * FINE), np.float32)
+        points = ((np.array(outline) + centre) * FINE).round().astype(np.int32)
+        cv2.fillPoly(canvas, [points], 1.0)
+        covered = canvas.reshape(SIDE, FINE, SIDE, FINE).mean(axis=(1, 3))
+        frames.append(
+            60 + contrast * covered + random.normal(0, noise, covered.shape) if noise else 60 + contrast * covered
+        )
+    return np.stack(frames).round().clip(0, 255).astype(np.uint8)[..., None]
+
+
+def background() -> NDArray[np.float32]:
+    return np.full((1, SIDE, SIDE, 1), 60 / 255, np.float32)
+
+
+def centres(count: int = 60) -> NDArray[np.float64]:
+    return np.random.default_rng(1).uniform(15, 25, (count, 2))
+
+
+def box(outline: list[tuple[float, float]]) -> NDArray[np.float64]:
+    return np.ptp(np.array(outline, np.float64), axis=0)
+
+
+def measured(outline: list[tuple[float, float]], at: NDArray[np.float64], frames: NDArray[np.uint8]) -> Centre:
+    found = centre_of(frames, background(), at, box(outline))
+    assert found is not None
+    return found
+
+
+def is_within(found: Centre, truth: tuple[float, float]) -> bool:
+    return all(abs(true - middle) <= g for true, middle, g in zip(truth, found.middle, found.tolerance, strict=True))
+
+
+@pytest.mark.parametrize("outline", [SQUARE, TRIANGLE])
+@pytest.mark.parametrize("noise", [0.0, 4.0])
+def test_the_centre_of_the_box_lies_within_the_tolerance(outline: list[tuple[float, float]], noise: float) -> None:
+    at = centres()
+    found = measured(outline, at, frames_of(outline, at, noise))
+    assert is_within(found, (0.0, 0.0))
+    assert max(found.tolerance) < 0.5
+
+
+def test_a_position_that_is_off_by_a_constant_is_corrected_by_it() -> None:
+    at = centres()
+    found = measured(SQUARE, at + (0.6, -0.4), frames_of(SQUARE, at))
+    assert found.middle == pytest.approx((-0.6, 0.4), abs=0.1)
+    assert is_within(found, (-0.6, 0.4))
+
+
+def test_the_hidden_tip_of_a_triangle_is_allowed_for() -> None:
+    """The tip is too thin to be seen: the box of what is seen is a quarter of a pixel too low."""
+    at = centres()
+    found = measured(TRIANGLE, at, frames_of(TRIANGLE, at))
+    assert found.middle[1] > 0.1
+    assert found.tolerance[1] > found.middle[1]
+
+
+def test_an_object_that_is_always_at_one_fraction_of_a_pixel_is_known_less_well() -> None:
+    moving = centres()
+    resting = np.column_stack([moving[:, 0], np.floor(moving[:, 1]) + 0.49])
+    everywhere, at_one = (measured(TRIANGLE, at, frames_of(TRIANGLE, at, 1.0)) for at in (moving, resting))
+    assert at_one.tolerance[1] > everywhere.tolerance[1] + 0.1
+    assert is_within(at_one, (0.0, 0.0))
+
+
+def test_a_shadow_widens_the_tolerance_but_does_not_move_the_centre() -> None:
+    """The shadow is darker than the background to the right of the object, where it could be a part of it."""
+    at = centres()
+    frames = frames_of(SQUARE, at).astype(np.float64)
+    for frame, (x, y) in zip(frames, at, strict=True):
+        left, right, top, bottom = round(x + 5), round(x + 9), round(y - 3), round(y + 4)
+        frame[top:bottom, left:right] = 0.7 * 60
+    plain = measured(SQUARE, at, frames_of(SQUARE, at))
+    shaded = centre_of(frames.astype(np.uint8), background(), at, box(SQUARE) + (4, 0))
+    assert shaded is not None
+    assert shaded.tolerance[0] > plain.tolerance[0] + 0.5
+    assert is_within(shaded, (0.0, 0.0))
+
+
+def test_an_object_as_faint_as_the_noise_has_no_measured_centre() -> None:
+    at = centres(12)
+    assert centre_of(frames_of(SQUARE, at, noise=12.0, contrast=8.0), background(), at, box(SQUARE)) is None
+
+
+def test_an_object_near_the_border_in_all_frames_has_none_either() -> None:
+    at = np.full((5, 2), 7.0)
+    assert centre_of(frames_of(SQUARE, at), background(), at, box(SQUARE)) is None

@@ -1,0 +1,145 @@
+"""Set membership in the certificate: refusals, bounds around positions, and what is stored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.certificate.observed import seen_at
+from withinpx.certificate.calibration import Shift
+from withinpx.certificate.certificate import (
+    Certificate,
+    Check,
+    Limits,
+    ObjectCertificate,
+    SetMembership,
+    refusal_reasons,
+)
+from withinpx.certificate.membership import KAPPA, _largest_mismatch
+from withinpx.data.selection import Selection
+from withinpx.inference.observation import Feasible, Observations
+from withinpx.tracking.detector import ROUNDING_PX, Detector
+from withinpx.tracking.tracks import Tracks
+
+MEMBERSHIP = SetMembership(
+    eps=0.5,
+    tolerance=(0.3, 0.2),
+    centroid=(0.1, -0.1),
+    shift=(0.0, 0.0),
+    reach=9.0,
+    floor=0.01,
+    typical=(0.5,),
+)
+MET = Check("mismatch", 1.0, 1.0, "share", True, "")
+
+
+def certificate(membership: SetMembership | None = MEMBERSHIP, *checks: Check) -> Certificate:
+    obj = ObjectCertificate(0, (8.0, 8.0), 6.0, (0.0, 0.0), Limits(residual=1.0), checks or (MET,), membership)
+    return Certificate("clip", 3, 1, 9, 15, 0.8, 3.2, 1.0, (obj,))
+
+
+def with_sets(seen: Observations, half: float) -> Observations:
+    """Sets that reach this far around the centroid of each rendering."""
+    centroid = seen.centre + MEMBERSHIP.centroid
+    residual = np.full(seen.present.shape, 0.4)
+    return replace(seen, feasible=Feasible(residual, centroid, centroid - half, centroid + half))
+
+
+def tracks_of(seen: Observations, known: Certificate) -> Tracks:
+    nothing = None
+    detector = Detector(
+        nothing,  # type: ignore[arg-type]  (the network is not needed to place observations in the recording)
+        nothing,  # type: ignore[arg-type]
+        Selection(),
+        (64, 48),
+        (Shift.constant(np.zeros(2)),),
+        known,
+    )
+    return detector.tracks(seen, np.arange(len(seen)), np.arange(len(seen)) / 25)
+
+
+@pytest.fixture
+def seen() -> Observations:
+    return seen_at(np.array([[[20.0, 24.0]], [[22.5, 24.0]], [[25.0, 24.5]]]))
+
+
+def test_a_certified_position_is_within_its_set_and_the_centre_s_tolerance(seen: Observations) -> None:
+    tracks = tracks_of(with_sets(seen, 0.4), certificate())
+    np.testing.assert_allclose(tracks.set_px, 0.4 + ROUNDING_PX)
+    np.testing.assert_allclose(tracks.bounds, 0.4 + 0.3 + ROUNDING_PX)
+    np.testing.assert_allclose(tracks.theorem_px, 6.0 + ROUNDING_PX)
+    np.testing.assert_allclose(tracks.sigma_px, 0.01)
+
+
+def test_the_bound_is_never_worse_than_the_theorem_s(seen: Observations) -> None:
+    wide = tracks_of(with_sets(seen, 7.0), certificate())
+    np.testing.assert_allclose(wide.bounds, 6.0 + ROUNDING_PX)
+    without = tracks_of(seen, certificate(None))
+    np.testing.assert_allclose(without.bounds, 6.0 + ROUNDING_PX)
+    assert np.isnan(without.set_px).all()
+    assert np.isnan(without.sigma_px).all()
+
+
+def test_a_set_that_was_not_searched_as_far_as_the_theorem_allows_proves_nothing(seen: Observations) -> None:
+    leaky = replace(with_sets(seen, 0.4), leakage=np.full((3, 1), 0.9))
+    assert np.isfinite(tracks_of(leaky, certificate()).set_px).all()
+    short = certificate(replace(MEMBERSHIP, reach=7.1))  # less than 6 + 0.9 + 0.3
+    np.testing.assert_allclose(tracks_of(leaky, short).bounds, 6.9 + ROUNDING_PX)
+
+
+def test_displacements_of_a_rigid_object_do_not_depend_on_where_its_centre_is(seen: Observations) -> None:
+    tracks = tracks_of(with_sets(seen, 0.4), certificate())
+    assert np.isnan(tracks.motion_bounds[0]).all()
+    np.testing.assert_allclose(tracks.motion_bounds[1:], 0.8 + 2 * ROUNDING_PX)
+    loose = tracks_of(seen, certificate(None))
+    np.testing.assert_allclose(loose.motion_bounds[1:], 2 * loose.bounds[1:])
+
+
+def test_a_frame_in_which_no_rendering_fits_is_refused_by_name(seen: Observations) -> None:
+    sets = with_sets(seen, 0.4)
+    feasible = sets.sets
+    feasible.low[1], feasible.high[1], feasible.residual[1] = np.nan, np.nan, 0.9
+    assert refusal_reasons(sets, certificate())[:, 0].tolist() == ["", "mismatch", ""]
+    tracks = tracks_of(sets, certificate())
+    assert np.isnan(tracks.bounds[1, 0])
+    assert np.isnan(tracks.motion_bounds[1:]).all()
+
+
+def test_other_refusals_come_before_a_mismatch(seen: Observations) -> None:
+    sets = with_sets(replace(seen, at_border=np.array([[False], [True], [False]])), 0.4)
+    sets.sets.low[:] = np.nan
+    assert refusal_reasons(sets, certificate())[:, 0].tolist() == ["mismatch", "border", "mismatch"]
+
+
+def test_an_object_whose_planted_positions_lie_outside_is_refused(seen: Observations) -> None:
+    known = certificate(MEMBERSHIP, replace(MET, met=False))
+    assert not known.certified
+    assert refusal_reasons(with_sets(seen, 0.4), known)[:, 0].tolist() == ["mismatch"] * 3
+    assert known.objects[0].advice
+
+
+def test_eps_comes_from_kept_out_frames_that_pass_their_checks() -> None:
+    class OneObject:
+        index = 0
+        good = np.array([True, True, True, False])
+
+    residuals = np.array([[9.0], [0.4], [0.5], [7.0]])
+    kept_out = np.array([1, 2, 3])  # frame 0 was trained on, frame 3 is refused
+    assert _largest_mismatch(OneObject(), residuals, kept_out) == pytest.approx(KAPPA * 0.5)  # type: ignore[arg-type]
+    assert KAPPA > 1
+
+
+def test_set_membership_is_stored_with_the_certificate() -> None:
+    known = certificate()
+    assert Certificate.from_json(known.to_json()) == known
+    assert Certificate.from_json(certificate(None).to_json()) == certificate(None)
+
+
+def test_the_certificate_tells_the_bound_around_positions_and_the_theorem_s() -> None:
+    known = certificate()
+    text = str(replace(known, objects=(replace(known.objects[0], bound_px=0.71),)))
+    assert (
+        "certified, half of the positions to within 0.71 px (centre known to 0.30 px, statistical floor 0.010 px)"
+        in text
+    )
+    assert "theorem 4.1 for z: 6.00 px" in text
