@@ -1,5 +1,7 @@
 """Assumption 5: the tolerance of an object's centre, measured on frames with exact truth."""
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 
 from withinpx.certificate.centre import Centre, centre_of
 
+Outline = Sequence[tuple[float, float]]
 FINE = 16  # samples per pixel and axis, of which a pixel is the mean
 SQUARE = [(-5, -4), (5, -4), (5, 4), (-5, 4)]
 TRIANGLE = [(0, -6), (5, 6), (-5, 6)]
@@ -14,7 +17,7 @@ SIDE = 40
 
 
 def frames_of(
-    outline: list[tuple[float, float]], centres: NDArray[np.float64], noise: float = 0.0, contrast: float = 120.0
+    outline: Outline, centres: NDArray[np.float64], noise: float = 0.0, contrast: float = 120.0
 ) -> NDArray[np.uint8]:
     """A polygon at these centres, each pixel covered by as much of it as lies within."""
     random = np.random.default_rng(0)
@@ -38,11 +41,11 @@ def centres(count: int = 60) -> NDArray[np.float64]:
     return np.random.default_rng(1).uniform(15, 25, (count, 2))
 
 
-def box(outline: list[tuple[float, float]]) -> NDArray[np.float64]:
-    return np.ptp(np.array(outline, np.float64), axis=0)
+def box(outline: Outline) -> NDArray[np.float64]:
+    return np.asarray(np.ptp(np.array(outline, np.float64), axis=0))
 
 
-def measured(outline: list[tuple[float, float]], at: NDArray[np.float64], frames: NDArray[np.uint8]) -> Centre:
+def measured(outline: Outline, at: NDArray[np.float64], frames: NDArray[np.uint8]) -> Centre:
     found = centre_of(frames, background(), at, box(outline))
     assert found is not None
     return found
@@ -54,7 +57,7 @@ def is_within(found: Centre, truth: tuple[float, float]) -> bool:
 
 @pytest.mark.parametrize("outline", [SQUARE, TRIANGLE])
 @pytest.mark.parametrize("noise", [0.0, 4.0])
-def test_the_centre_of_the_box_lies_within_the_tolerance(outline: list[tuple[float, float]], noise: float) -> None:
+def test_the_centre_of_the_box_lies_within_the_tolerance(outline: Outline, noise: float) -> None:
     at = centres()
     found = measured(outline, at, frames_of(outline, at, noise))
     assert is_within(found, (0.0, 0.0))
@@ -63,7 +66,7 @@ def test_the_centre_of_the_box_lies_within_the_tolerance(outline: list[tuple[flo
 
 def test_a_position_that_is_off_by_a_constant_is_corrected_by_it() -> None:
     at = centres()
-    found = measured(SQUARE, at + (0.6, -0.4), frames_of(SQUARE, at))
+    found = measured(SQUARE, at + np.array([0.6, -0.4]), frames_of(SQUARE, at))
     assert found.middle == pytest.approx((-0.6, 0.4), abs=0.1)
     assert is_within(found, (-0.6, 0.4))
 
@@ -92,7 +95,7 @@ def test_a_shadow_widens_the_tolerance_but_does_not_move_the_centre() -> None:
         left, right, top, bottom = round(x + 5), round(x + 9), round(y - 3), round(y + 4)
         frame[top:bottom, left:right] = 0.7 * 60
     plain = measured(SQUARE, at, frames_of(SQUARE, at))
-    shaded = centre_of(frames.astype(np.uint8), background(), at, box(SQUARE) + (4, 0))
+    shaded = centre_of(frames.astype(np.uint8), background(), at, box(SQUARE) + np.array([4, 0]))
     assert shaded is not None
     assert shaded.tolerance[0] > plain.tolerance[0] + 0.5
     assert is_within(shaded, (0.0, 0.0))

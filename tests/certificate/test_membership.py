@@ -1,6 +1,7 @@
 """Set membership in the certificate: refusals, bounds around positions, and what is stored."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,15 +47,9 @@ def with_sets(seen: Observations, half: float) -> Observations:
 
 
 def tracks_of(seen: Observations, known: Certificate) -> Tracks:
-    nothing = None
-    detector = Detector(
-        nothing,  # type: ignore[arg-type]  (the network is not needed to place observations in the recording)
-        nothing,  # type: ignore[arg-type]
-        Selection(),
-        (64, 48),
-        (Shift.constant(np.zeros(2)),),
-        known,
-    )
+    unused: Any = None  # a network is not needed to place observations in the recording
+    shifts = (Shift.constant(np.zeros(2)),)
+    detector = Detector(unused, unused, Selection(), (64, 48), shifts, known)
     return detector.tracks(seen, np.arange(len(seen)), np.arange(len(seen)) / 25)
 
 

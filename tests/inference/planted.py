@@ -32,12 +32,13 @@ def planted_network(objects: int = 1, seed: int = 0) -> Autoencoder:
             layer.weight.div_(layer.weight.sum(dim=(1, 2, 3), keepdim=True))
         last.weight.copy_(torch.rand(last.weight.shape, generator=random))
         last.weight[1:].sub_(0.4)
-        last.bias.zero_()
+        bias = cast(torch.Tensor, last.bias)
+        bias.zero_()
         strongest = (
             model.decoder(render(torch.full((1, objects, 2), 12.5), (25, 25), 0.8, 3.2)).abs().amax(dim=(0, 2, 3))
         )
         last.weight.mul_((torch.tensor([9.0, 6.0]) / strongest)[:, None, None, None])
-        last.bias.copy_(torch.tensor([-5.0, 0.0]))
+        bias.copy_(torch.tensor([-5.0, 0.0]))
         cast(LayeredBackground, model.background).still.fill_(GREY)
     return model
 
