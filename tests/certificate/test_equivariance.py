@@ -8,7 +8,7 @@ from torch import Tensor
 
 from withinpx.certificate.assumptions import SHIFTS, VISIBLE, equivariance_error
 from withinpx.certificate.certify import receptive_fields
-from withinpx.inference.rendering import GREY, reconstruct
+from withinpx.inference.rendering import reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.model.foreground import foreground_only
@@ -44,10 +44,10 @@ def whole_frame_error(model: Autoencoder, position: Tensor, index: int) -> float
     z = torch.zeros(len(shifts), config.objects, 2)
     z[:, index] = position + shifts
     present = torch.zeros(len(shifts), config.objects, dtype=torch.bool)
-    grey = torch.full((1, config.colours, HEIGHT, WIDTH), GREY)
-    without = reconstruct(model, z, present, grey)
+    black = torch.zeros(1, config.colours, HEIGHT, WIDTH)  # as the background of an untrained network is
+    without = reconstruct(model, z, present, black)
     present[:, index] = True
-    image = reconstruct(model, z, present, grey)
+    image = reconstruct(model, z, present, black)
     changed = (image - without).abs().amax(dim=1) > VISIBLE
     assert changed.any()
     again = model.encode(foreground_only(image, changed))[:, index]
