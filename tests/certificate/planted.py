@@ -126,11 +126,16 @@ def square_at(centres: NDArray[np.intp], *, line: int | None = None, rim: int = 
     return frames
 
 
-def tracked(model: Autoencoder, frames: NDArray[np.uint8]) -> tuple[Detector, Tracks]:
-    """The detector that a network gets on these frames of a uniform background, and its tracks in them."""
-    background = BackgroundModel(
+def uniform_background() -> BackgroundModel:
+    """The scene without its square, and how much a pixel may differ from it."""
+    return BackgroundModel(
         np.full((1, HEIGHT, WIDTH, 1), DARK / 255, np.float32), np.full((HEIGHT, WIDTH), 0.05, np.float32)
     )
+
+
+def tracked(model: Autoencoder, frames: NDArray[np.uint8]) -> tuple[Detector, Tracks]:
+    """The detector that a network gets on these frames of a uniform background, and its tracks in them."""
+    background = uniform_background()
     fields = receptive_fields(model)
     seen = run(model, frames, background, encoder_rf=fields.encoder)
     shifts = fit_shifts(seen, seen.body, varies=False)
