@@ -12,9 +12,6 @@ from torch import Tensor
 from tests.certificate.observed import seen_at
 from tests.certificate.planted import HEIGHT, WIDTH, Planted
 from withinpx.certificate.assumptions import (
-    DISTINCT,
-    EQUIVARIANT,
-    GOOD_SHARE,
     Measured,
     ReceptiveFields,
     appearance_difference,
@@ -80,8 +77,7 @@ def test_a_perfect_network_meets_every_check(network: Autoencoder) -> None:
 
 
 def test_a_rendering_that_drifts_in_more_than_a_fifth_of_the_frames_is_refused(network: Autoencoder) -> None:
-    most = round((1 - GOOD_SHARE) * FRAMES)
-    for count, names in ((most, set[str]()), (most + 1, {"drift"})):
+    for count, names in ((4, set[str]()), (5, {"drift"})):
         seen = replace(perfect(), centre=PLACES + in_frames(count, 1.5, width=2))
         assert failed(measured(network, seen)) == names
 
@@ -114,8 +110,8 @@ def blurred(error: float, background: BackgroundMode) -> Autoencoder:
 @pytest.mark.parametrize(
     ("background", "error", "met"),
     [
-        (BackgroundMode.LAYERED, 0.5 * EQUIVARIANT, True),
-        (BackgroundMode.LAYERED, 2 * EQUIVARIANT, False),
+        (BackgroundMode.LAYERED, 0.05, True),
+        (BackgroundMode.LAYERED, 0.2, False),
         (BackgroundMode.LAYERED, 2.0, False),
         (BackgroundMode.PERSPECTIVE, 0.5, True),
         (BackgroundMode.PERSPECTIVE, 2.0, False),
@@ -127,7 +123,7 @@ def test_a_z_that_does_not_follow_the_object_is_refused(background: BackgroundMo
     check = found.checks[-1]
     assert check.value == pytest.approx(error, rel=0.1)
     assert (check.met, failed(found)) == (met, set() if met else {"equivariance"})
-    assert check.limit == (found.limits.drift if background is BackgroundMode.PERSPECTIVE else EQUIVARIANT)
+    assert check.limit == (found.limits.drift if background is BackgroundMode.PERSPECTIVE else 0.1)
 
 
 def test_an_object_that_is_seen_only_near_the_border_is_judged_away_from_it(network: Autoencoder) -> None:
@@ -198,8 +194,8 @@ def test_an_object_whose_rendering_is_that_of_another_is_refused(network: Autoen
     assert failed(measured(network, perfect(), templates=twins[:1])) == set()  # there is no other
 
 
-def test_renderings_that_differ_by_less_than_the_limit_are_those_of_look_alikes(network: Autoencoder) -> None:
-    for factor, names in ((1 - 0.8 * DISTINCT, {"distinct"}), (1 - 1.2 * DISTINCT, set[str]())):
+def test_renderings_that_differ_by_less_than_15_percent_are_those_of_look_alikes(network: Autoencoder) -> None:
+    for factor, names in ((0.88, {"distinct"}), (0.82, set[str]())):
         pair = torch.stack([TEMPLATES[0], factor * TEMPLATES[0]])
         assert appearance_difference(pair[0], pair[1]) == pytest.approx(1 - factor, abs=1e-5)
         assert failed(measured(network, perfect(), templates=pair)) == names

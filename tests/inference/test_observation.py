@@ -145,3 +145,12 @@ def test_a_changed_region_that_no_object_explains_is_measured(network: Autoencod
     assert observed(network, frames).unexplained[0, 0] == 0
     frames[0, 40:44, 50:56] = BRIGHT
     assert observed(network, frames, peaks()).unexplained[0, 0] == 4 * 6 - 4  # without its corners
+
+
+def test_noise_beside_the_object_does_not_move_it(network: Autoencoder) -> None:
+    """Pixels below the threshold are background, in what the rendering is compared with too."""
+    noisy = square()
+    noisy[0, Y - 1 : Y + 2, X + 2 : X + 5] = DARK + 12
+    still, moved = observed(network, square()), observed(network, noisy)
+    assert moved.offset.tolist() == still.offset.tolist()
+    assert moved.explained.tolist() == still.explained.tolist()
