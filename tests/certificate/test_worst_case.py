@@ -19,6 +19,11 @@ def z_error(tracks: Tracks, places: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.asarray(np.abs(tracks.z[:, 0] - (places + 0.5)).max(axis=-1))
 
 
+def assert_within_the_bound(tracks: Tracks, places: NDArray[np.intp]) -> None:
+    assert (z_error(tracks, places) <= tracks.theorem_px[:, 0]).all()
+    assert (np.abs(tracks.positions[:, 0] - (places + 0.5)).max(axis=-1) <= tracks.bounds[:, 0]).all()
+
+
 @pytest.mark.parametrize("encoder_rf", [3, 5, 9])
 def test_an_encoder_that_sees_one_pixel_of_the_object_is_off_by_its_whole_term(encoder_rf: int) -> None:
     """Fig. 2a. The gate adds a pixel to the bound; here the object changes no pixel but its own."""
@@ -28,6 +33,7 @@ def test_an_encoder_that_sees_one_pixel_of_the_object_is_off_by_its_whole_term(e
     detector, tracks = tracked(network, square_at(PLACES))
     assert detector.certificate.certified
     assert tracks.certified.all()
+    assert_within_the_bound(tracks, PLACES)
     assert error_bound(encoder_rf, 15, SIZE, CompactSupport(3.2)).bound == off  # without the gate: exactly reached
     np.testing.assert_allclose(z_error(tracks, PLACES), off, atol=1e-4)
     np.testing.assert_allclose(tracks.theorem_px[:, 0], off + GATE_PX / 2 + ROUNDING_PX)
@@ -39,6 +45,7 @@ def test_a_pixel_that_passes_the_gate_because_of_the_object_widens_what_the_enco
     detector, tracks = tracked(network, square_at(ALONG_A_ROW, line=20))
     assert detector.certificate.certified
     assert tracks.certified.all()
+    assert_within_the_bound(tracks, ALONG_A_ROW)
     np.testing.assert_allclose(z_error(tracks, ALONG_A_ROW), 4, atol=1e-4)
     np.testing.assert_allclose(tracks.theorem_px[:, 0], 4 + ROUNDING_PX)
 
@@ -53,6 +60,7 @@ def test_a_decoder_that_renders_from_the_end_of_the_gaussian_is_off_by_its_whole
     detector, tracks = tracked(network, square_at(PLACES))
     assert detector.certificate.certified
     assert tracks.certified.all()
+    assert_within_the_bound(tracks, PLACES)
     np.testing.assert_allclose(z_error(tracks, PLACES), 7, atol=1e-4)
     np.testing.assert_allclose(tracks.theorem_px[:, 0], 7.05 + ROUNDING_PX, atol=1e-4)
 
