@@ -9,6 +9,7 @@ import pytest
 from torch import Tensor
 
 from tests.certificate.planted import BRIGHT, DARK, HEIGHT, WIDTH, Planted, square_at, uniform_background
+from withinpx.certificate import certify as certify_module
 from withinpx.data.clip import Clip
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
@@ -50,9 +51,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
 
     def certify(*arguments: Any, kept_out: Any, **options: Any) -> Any:
         noted.judges += kept_out.tolist()
-        return really_certify(*arguments, kept_out=kept_out, **options)
+        return certify_module.certify(*arguments, kept_out=kept_out, **options)
 
-    really_certify = attempt.certify
     for function in (clip_engine, learn, certify):
         monkeypatch.setattr(attempt, function.__name__, function)
     return noted
@@ -70,7 +70,7 @@ def a_setup(count: int) -> Setup:
     frames = square_at(places)
     frames[:, 0, 0, 0] = DARK + np.arange(count)
     blobs = tuple(
-        Blob(frame, (x + 0.5, y + 0.5), (x - 1, y - 1, x + 2, y + 2), 9, np.full(1, BRIGHT / 255), 3.0)
+        Blob(frame, (x + 0.5, y + 0.5), (x - 1, y - 1, x + 2, y + 2), 9, np.full(1, BRIGHT / 255), 3)
         for frame, (x, y) in enumerate(places.tolist())
     )
     inspection = Inspection(Clip(frames), uniform_background(), (MovingObject(blobs),), (), np.zeros((count, 2)))
