@@ -29,6 +29,7 @@ HEIGHT, WIDTH = 48, 64
 SIZE = 3  # px, side of the square
 DARK, BRIGHT = 51, 204  # levels of the background and of the square
 FAINT = 14  # levels above the background: beyond the threshold, and less than a tenth of the square's contrast
+OPAQUE = 20.0  # logit of the square's opacity; minus this everywhere else
 SHARP = 20.0  # gain of the heatmap: its softmax is one pixel
 
 Offset = tuple[int, int]  # (x, y), px
@@ -70,8 +71,8 @@ class Planted:
         gaussian, threshold = (self._tail(reach), 0.0) if self.from_tail else ({(0, 0): 2.0}, 1.0)
         set_filters(model.decoder, gaussian, BOX, (self.z[0] + reach, self.z[1] + reach), threshold)
         last = last_filter(model.decoder)
-        last.weight *= torch.tensor([40.0, BRIGHT / 255]).view(2, 1, 1, 1)  # opacity 0 or 1, and colour
-        cast(torch.Tensor, last.bias).copy_(torch.tensor([-20.0, 0.0]))
+        last.weight *= torch.tensor([OPAQUE * 2, colour_value(model)]).view(2, 1, 1, 1)
+        cast(torch.Tensor, last.bias).copy_(torch.tensor([-OPAQUE, 0.0]))
         cast(LayeredBackground, model.background).still.fill_(DARK / 255)
         return model
 
@@ -105,6 +106,14 @@ def set_filters(cnn: CNN, first: Taps, last: Taps, offset: Offset, threshold: fl
     for norm in norms:
         norm.running_var = torch.ones(1) - norm.eps
     norms[0].bias.fill_(-threshold)
+
+
+def colour_value(model: Autoencoder) -> float:
+    """The decoder's output that the background model composes to the square's colour."""
+    values = torch.linspace(-4, 4, 8001)
+    maps = torch.stack([torch.full_like(values, OPAQUE), values])[None, :, None]
+    colours = model.background.compose(maps, torch.zeros(1, 1, 1, len(values))).flatten()
+    return float(values[(colours - BRIGHT / 255).abs().argmin()])
 
 
 def last_filter(cnn: CNN) -> nn.Conv2d:

@@ -403,8 +403,8 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "centres are measured where two objects overlap",
         FULL_RESOLUTION,
-        "& ~_overlapping(seen)",
-        "",
+        "return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))",
+        "return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1) & False)",
         FULL_RESOLUTION_TESTS,
     ),
     Mutant(
