@@ -14,7 +14,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch==2.13.0
 TORCH_OPTIONS ?=
 
-.PHONY: demo test check torture bench format clean
+.PHONY: demo test check mutants torture bench format clean
 
 demo: $(READY)  ## track a generated clip of three objects without labels, and compare with its true positions
 	$(BIN)/withinpx demo
@@ -26,6 +26,9 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+mutants: $(READY)  ## weakened certificates, each of which a test must notice (at most 20 minutes on 2 cores); results/mutants
+	$(BIN)/python -m tests.mutants --workers 2
 
 torture: $(READY)  ## all fault tests at full length (at most 90 minutes on 2 cores); counts into results/torture.json
 	$(BIN)/python -m pip install --quiet pip-audit

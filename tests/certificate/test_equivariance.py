@@ -1,6 +1,7 @@
 """The equivariance check and the receptive fields are computed in small windows, and are those of whole frames."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from withinpx.certificate.assumptions import SHIFTS, VISIBLE, equivariance_error
 from withinpx.certificate.certify import receptive_fields
 from withinpx.inference.rendering import GREY, reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.foreground import foreground_only
 from withinpx.theory.bound import GATE_PX
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
@@ -31,6 +32,7 @@ def network(background: BackgroundMode, temperature: float = 0.1) -> Autoencoder
         background=background,
     )
     model = new_network(config, 1).eval()
+    cast(LayeredBackground, model.background).still.fill_(GREY)
     for layer in (*model.encoder, *model.decoder):
         if isinstance(layer, torch.nn.Conv2d):
             layer.weight.data *= 3

@@ -180,11 +180,10 @@ def test_outliers_are_left_out() -> None:
 
 
 def test_in_unordered_images_the_shift_leads_to_the_blobs() -> None:
-    raw = places(30).reshape(30, 1, 2)
-    seen = seen_at(raw, body=raw + np.array([5, 5]))  # the rendering is elsewhere
-    blobs = tuple(
-        Blob(frame, (x + 1, y - 2), (0, 0, 8, 8), 64, np.ones(3), 8) for frame, (x, y) in enumerate(raw[:, 0])
-    )
+    raw, offset = places(30).reshape(30, 1, 2), noise(30).reshape(30, 1, 2)
+    seen = seen_at(raw, body=raw + np.array([5, 5]), offset=offset)  # the rendering is elsewhere
+    shown = raw + np.array([1, -2]) + offset  # an offset is of its frame alone: it is no part of the shift
+    blobs = tuple(Blob(frame, (x, y), (0, 0, 8, 8), 64, np.ones(3), 8) for frame, (x, y) in enumerate(shown[:, 0]))
     clip = Clip(np.zeros((30, HEIGHT, WIDTH, 3), np.uint8))
     background = BackgroundModel(np.zeros((1, HEIGHT, WIDTH, 3), np.float32), np.zeros((HEIGHT, WIDTH), np.float32))
     inspection = Inspection(clip, background, (MovingObject(blobs),), (), np.zeros((30, 2)), unordered=True)

@@ -97,3 +97,22 @@ def test_images_of_a_batch_are_independent(ground: Tensor) -> None:
 def test_noise_does_not_make_a_darker_object_a_shadow(ground: Tensor) -> None:
     noise = 0.002 * torch.randn(ground.shape, generator=torch.Generator().manual_seed(0))
     assert error_px(object_strength(shaded(ground, disc(X, Y), 0.7) + noise, ground)) < 0.3
+
+
+@pytest.mark.parametrize(("strength", "share"), [(0.09, 0), (0.25, 0.5), (0.41, 1), (1.0, 1)])
+def test_a_pixel_of_a_quarter_of_the_peak_is_half_in_the_box(strength: float, share: float) -> None:
+    row = torch.zeros(9, 9)
+    row[4, 2:5] = 1.0
+    row[4, 5] = strength
+    centre, size = box_centre_and_size(soft_mask(row))
+    assert size.tolist() == pytest.approx([3 + share, 1])
+    assert centre.tolist() == pytest.approx([(3 * 3.5 + share * 5.5) / (3 + share), 4.5])
+
+
+def test_a_gap_in_an_object_belongs_to_its_box() -> None:
+    """The windscreen of a car looks like the road."""
+    car = torch.zeros(12, 30)
+    car[4:9, 5:9] = car[4:9, 17:20] = 1.0
+    centre, size = box_centre_and_size(soft_mask(car))
+    assert centre.tolist() == [12.5, 6.5]
+    assert size.tolist() == [15, 5]

@@ -47,3 +47,19 @@ def test_every_background_decodes_with_the_declared_receptive_field(mode: Backgr
     without = network.decode(z, frame, present=torch.zeros(1, 1, dtype=torch.bool))
     changed = (network.decode(z, frame) != without)[0, 0].nonzero() + 0.5 - 20.5
     assert changed.abs().max() <= 9 / 2 + 3.0
+
+
+@pytest.mark.parametrize("down", [-3, 0, 3])
+@pytest.mark.parametrize("right", [-5, 5])
+def test_a_receptive_field_is_symmetric_around_its_output(right: int, down: int) -> None:
+    """A network that reads one pixel to one side sees as far as one that reads to both sides."""
+    assert measured_receptive_field(lambda maps: maps.roll((down, right), (-2, -1)), inputs=1, canvas=15) == 11
+
+
+def test_a_pixel_that_a_relu_hides_from_one_random_input_is_found_by_another() -> None:
+    """Each of these networks is blind to its only pixel in half of the random inputs."""
+    found = [
+        measured_receptive_field(lambda maps, by=by: maps.relu().roll(by, -1), inputs=1, canvas=35)  # type: ignore[misc]
+        for by in range(1, 17)
+    ]
+    assert sum(size == 2 * by + 1 for by, size in enumerate(found, 1)) >= 14

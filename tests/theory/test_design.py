@@ -51,6 +51,16 @@ def test_without_a_target_the_encoder_sees_all_of_the_largest_object() -> None:
     assert "the encoder sees all of it (15 px)" in network.why
 
 
+def test_the_gaussian_is_cut_off_where_the_papers_decoders_stopped_using_it() -> None:
+    """At four standard deviations (sec. 5.1)."""
+    network = design(SizeRange(6, 10))
+    assert (network.sigma, network.support) == pytest.approx((0.8, 3.2))
+    assert (
+        network.bound.bound
+        == error_bound(network.encoder_rf, network.decoder_rf, network.sizes, CompactSupport(3.2)).bound
+    )
+
+
 def test_a_tighter_target_never_needs_a_larger_encoder_or_a_wider_gaussian() -> None:
     loose, tight = design(SizeRange(6, 10), target=5.6), design(SizeRange(6, 10), target=4)
     assert tight.encoder_rf <= loose.encoder_rf

@@ -161,7 +161,7 @@ def observe(
         present = present & rendered.visible
         rendered = _Rendered(model, frames, z, present)
     leakage, outside_mass = _leakage(
-        heatmaps, log_mass, z, rendered, reach=encoder_rf / 2, temperature=model.config.temperature
+        heatmaps, log_mass, z, rendered, reach=encoder_rf / 2 - 1, temperature=model.config.temperature
     )
     size = z.new_tensor([model.config.width, model.config.height])
     low, high = rendered.centre - rendered.box / 2, rendered.centre + rendered.box / 2
@@ -253,7 +253,10 @@ def _frame_of_each_object(z: Float[Tensor, "b n 2"]) -> Int[Tensor, " m"]:
 def _leakage(
     heatmaps: Field, log_mass: Tensor, z: Tensor, rendered: _Rendered, *, reach: float, temperature: float
 ) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n"]]:
-    """The heatmap outside the window in which the encoder can see the object: by how much it moves z, and its mass."""
+    """The heatmap outside the window in which the encoder can see the object: by how much it moves z, and its mass.
+
+    The window is the theorem's encoder term around the rendered centre, so without this displacement z is within it.
+    """
     count, objects = log_mass.shape
     centre, half = rendered.centre.double(), rendered.box.double().amax(dim=-1) / 2 + reach
     side = 2 * int(half.max().ceil()) + 1

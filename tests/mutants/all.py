@@ -1,0 +1,8 @@
+"""Every mutant, from the theorem to the table of tracks."""
+
+from tests.mutants.certificate import CERTIFICATE_MUTANTS
+from tests.mutants.inference import INFERENCE_MUTANTS
+from tests.mutants.theory import THEORY_MUTANTS
+from tests.mutants.tracking import TRACKING_MUTANTS
+
+MUTANTS = (*THEORY_MUTANTS, *CERTIFICATE_MUTANTS, *INFERENCE_MUTANTS, *TRACKING_MUTANTS)
