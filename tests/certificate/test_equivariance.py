@@ -36,6 +36,9 @@ def network(background: BackgroundMode, temperature: float = 0.1) -> Autoencoder
     for layer in (*model.encoder, *model.decoder):
         if isinstance(layer, torch.nn.Conv2d):
             layer.weight.data *= 3
+    last = model.decoder[-1]
+    if isinstance(last, torch.nn.Conv2d) and isinstance(model.background, LayeredBackground):
+        last.weight.data *= 40
     return model
 
 
