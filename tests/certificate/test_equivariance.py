@@ -11,7 +11,7 @@ from withinpx.certificate.assumptions import SHIFTS, VISIBLE, equivariance_error
 from withinpx.certificate.certify import receptive_fields
 from withinpx.inference.rendering import GREY, reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
-from withinpx.model.background import BackgroundMode, LayeredBackground
+from withinpx.model.background import BackgroundMode
 from withinpx.model.foreground import foreground_only
 from withinpx.theory.bound import GATE_PX
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
@@ -37,8 +37,9 @@ def network(background: BackgroundMode, temperature: float = 0.1) -> Autoencoder
         if isinstance(layer, torch.nn.Conv2d):
             layer.weight.data *= 3
     last = model.decoder[-1]
-    if isinstance(last, torch.nn.Conv2d) and isinstance(model.background, LayeredBackground):
-        last.weight.data *= 40
+    if isinstance(last, torch.nn.Conv2d) and last.bias is not None and model.config.is_layered:
+        last.weight.data *= 10
+        last.bias.data.zero_()  # half opaque everywhere: an object may be more so or less
     return model
 
 
