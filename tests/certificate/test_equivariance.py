@@ -11,7 +11,7 @@ from withinpx.certificate.assumptions import SHIFTS, VISIBLE, equivariance_error
 from withinpx.certificate.certify import receptive_fields
 from withinpx.inference.rendering import GREY, reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.foreground import foreground_only
 from withinpx.theory.bound import GATE_PX
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
