@@ -125,10 +125,13 @@ def test_a_wrong_command_is_refused() -> None:
 
 @pytest.mark.parametrize("about", sorted(RESULTS.rglob("about.json")), ids=lambda path: path.parent.name)
 def test_recorded_commands_are_accepted(about: Path) -> None:
-    sweeps = json.loads(about.read_text(encoding="utf-8"))["sweeps"]
-    commands = commands_in("\n".join(sweep["command"] for sweep in sweeps))
-    assert commands
+    """Commands of the package; a benchmark is a script of the repository."""
+    recorded = [sweep["command"] for sweep in json.loads(about.read_text(encoding="utf-8"))["sweeps"]]
+    commands = commands_in("\n".join(recorded))
+    scripts = [command.split()[1] for command in recorded if command.startswith("python benchmarks/")]
+    assert len(commands) + len(scripts) == len(recorded) > 0
     assert not refused(commands, complete=True)
+    assert all((ROOT / script).is_file() for script in scripts)
 
 
 def written_files() -> list[Path]:
