@@ -23,7 +23,7 @@ from withinpx.training.fit import FitSettings
 from withinpx.training.recipe import CLIP
 
 ROW = "false certificates"
-STEPS, WARM_START_STEPS, BATCH, CHANNELS = 160, 60, 6, 12  # sufficient for clips as small as these
+STEPS, WARM_START_STEPS, BATCH, CHANNELS = 320, 60, 6, 12  # fewer leave a fast object unlearned
 SEEDS = 2  # tried while something is refused, as in `track`
 ROUNDING = 1e-4  # px
 SHORT = (2, 12, 16)  # one object, a fast one, twins
