@@ -74,7 +74,8 @@ def test_the_table_is_a_dataframe_with_the_columns_of_the_file(result: withinpx.
     assert first["motion_px"].isna().all()
     assert first["identity_certified"].isna().all()
     certified = table[table["certified"]]
-    assert (certified["bound_px"] >= certified["theorem_px"]).all()
+    from_z = np.maximum(*(np.abs(certified[axis] - certified[f"z_{axis}"]) for axis in ("x", "y")))
+    assert (certified["bound_px"] <= certified["theorem_px"] + from_z + 3e-4).all()  # each is rounded up
     assert (certified["reason"] == "").all()
 
 

@@ -47,7 +47,18 @@ def test_objects_that_are_never_present_in_a_crop_are_summarised(tmp_path: Path)
 def many(objects: int) -> Tracks:
     """The made-up tracks over and over."""
     chosen = np.arange(objects) % 3
-    names = ("positions", "sizes", "bounds", "z", "theorem_px", "residual_px", "present", "reasons", "sigma_px", "set_px")
+    names = (
+        "positions",
+        "sizes",
+        "bounds",
+        "z",
+        "theorem_px",
+        "residual_px",
+        "present",
+        "reasons",
+        "sigma_px",
+        "set_px",
+    )
     tracks = made_up()
     repeated: Any = {name: getattr(tracks, name)[:, chosen] for name in names}
     return replace(tracks, **repeated)
