@@ -105,8 +105,7 @@ def _fine_products(maps: Tensor, template: Template, pixels: Int[Tensor, "k 3"])
     rows = row[:, None] + torch.arange(template.height, device=row.device)
     columns = column[:, None] + torch.arange(template.width, device=row.device)
     patches = maps.permute(0, 2, 3, 1)[frame[:, None, None], rows[:, :, None], columns[:, None, :]]
-    weights = template.fine_cells.permute(0, 1, 3, 4, 2).flatten(start_dim=2)
-    return (patches.flatten(start_dim=1) @ weights.flatten(end_dim=1).T).view(len(row), -1, 5)
+    return (patches.flatten(start_dim=1) @ template.fine_cells.T).view(len(row), -1, 5)
 
 
 def _bounds(products: Float[Tensor, "b ... 5"], square: Float[Tensor, " b"]) -> tuple[Tensor, Tensor]:
@@ -174,7 +173,7 @@ class _Covers:
         positions: NDArray[np.float64],
         present: NDArray[np.bool_],
     ) -> None:
-        self._searches, self._positions, self._present = searches, positions, present
+        self._searches, self._positions = searches, positions
         self._counts = torch.zeros(frames.changed.shape, dtype=torch.uint8)
         self._alone = sum(search is not None for search in searches) < 2
         for index in range(0 if self._alone else len(searches)):

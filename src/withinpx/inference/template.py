@@ -52,13 +52,14 @@ class Template:
 
     @cached_property
     def coarse_cell(self) -> Float[Tensor, "1 5 m h w"]:
-        """The weights of ``cell_products`` for the cell of a whole pixel."""
+        """Weights of ``image_maps`` for the products of the cell of a whole pixel."""
         return _cell_products(self.opacity[::PHASES, ::PHASES], self.colour[::PHASES, ::PHASES])
 
     @cached_property
-    def fine_cells(self) -> Float[Tensor, "k 5 m h w"]:
-        """The weights of ``cell_products`` for the cells within a pixel, row by row."""
-        return _cell_products(self.opacity, self.colour)
+    def fine_cells(self) -> Float[Tensor, "n v"]:
+        """The same for the cells within a pixel, row by row, five products each; maps are the last axis of ``v``."""
+        weights = _cell_products(self.opacity, self.colour).permute(0, 1, 3, 4, 2)
+        return weights.flatten(start_dim=2).flatten(end_dim=1).contiguous()
 
     @cached_property
     def fine_extents(self) -> tuple[Float[Tensor, "k 2"], Float[Tensor, "k 2"]]:

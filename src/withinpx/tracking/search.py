@@ -23,11 +23,8 @@ LOST = 0.5  # of the frames in which an object is detected alone: a network furt
 SEEDS = 2  # per hypothesis, if the first does not follow the detections
 BROKEN_SEEDS = 3  # per hypothesis, if trainings break
 ROUNDS = 3  # of training per network; each after the first is as long as all before it
-MENDED_BY_TRAINING = (
-    "reconstruction",
-    "heatmap",
-    "mismatch",
-)  # checks that a network fails which has not learned enough
+# checks that a network fails which has not learned enough
+MENDED_BY_TRAINING = ("reconstruction", "heatmap", "mismatch")
 UNEXPLAINED = "unexplained"  # a refusal of the whole certificate: something moves that no object explains
 
 

@@ -74,13 +74,16 @@ class Engine(ABC):
 
     def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
         """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
-        return self.decode_at(chosen, centres)[0]
+        return self.loss_weight * self._loss(self._decode_at(chosen, centres), chosen)
 
     def decode_at(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> tuple[Tensor, Tensor]:
         """The same with the accuracy."""
-        present = ~centres.isnan().any(dim=-1)
-        rendered = self._decode(centres.nan_to_num(0.0), present, chosen, chosen)
+        rendered = self._decode_at(chosen, centres)
         return self.loss_weight * self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
+
+    def _decode_at(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Any:
+        present = ~centres.isnan().any(dim=-1)
+        return self._decode(centres.nan_to_num(0.0), present, chosen, chosen)
 
     @abstractmethod
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...
