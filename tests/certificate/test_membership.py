@@ -16,7 +16,6 @@ from withinpx.certificate.certificate import (
     SetMembership,
     refusal_reasons,
 )
-from withinpx.certificate.membership import KAPPA, _largest_mismatch
 from withinpx.data.selection import Selection
 from withinpx.inference.observation import Feasible, Observations
 from withinpx.tracking.detector import ROUNDING_PX, Detector
@@ -25,11 +24,9 @@ from withinpx.tracking.tracks import Tracks
 MEMBERSHIP = SetMembership(
     eps=0.5,
     tolerance=(0.3, 0.2),
-    centroid=(0.1, -0.1),
-    shift=(0.0, 0.0),
+    middle=(0.1, -0.1),
     reach=9.0,
     floor=0.01,
-    typical=(0.5,),
 )
 MET = Check("mismatch", 1.0, 1.0, "share", True, "")
 
@@ -40,10 +37,10 @@ def certificate(membership: SetMembership | None = MEMBERSHIP, *checks: Check) -
 
 
 def with_sets(seen: Observations, half: float) -> Observations:
-    """Sets that reach this far around the centroid of each rendering."""
-    centroid = seen.centre + MEMBERSHIP.centroid
+    """Sets that reach this far around where each template is drawn."""
+    drawn = seen.centre - MEMBERSHIP.middle
     residual = np.full(seen.present.shape, 0.4)
-    return replace(seen, feasible=Feasible(residual, centroid, centroid - half, centroid + half))
+    return replace(seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half))
 
 
 def tracks_of(seen: Observations, known: Certificate) -> Tracks:
@@ -78,7 +75,7 @@ def test_the_bound_is_never_worse_than_the_theorem_s(seen: Observations) -> None
 def test_a_set_that_was_not_searched_as_far_as_the_theorem_allows_proves_nothing(seen: Observations) -> None:
     leaky = replace(with_sets(seen, 0.4), leakage=np.full((3, 1), 0.9))
     assert np.isfinite(tracks_of(leaky, certificate()).set_px).all()
-    short = certificate(replace(MEMBERSHIP, reach=7.1))  # less than 6 + 0.9 + 0.3
+    short = certificate(replace(MEMBERSHIP, reach=7.25))  # less than 6 + 0.9 + 0.3 + 0.1
     np.testing.assert_allclose(tracks_of(leaky, short).bounds, 6.9 + ROUNDING_PX)
 
 
@@ -111,17 +108,6 @@ def test_an_object_whose_planted_positions_lie_outside_is_refused(seen: Observat
     assert not known.certified
     assert refusal_reasons(with_sets(seen, 0.4), known)[:, 0].tolist() == ["mismatch"] * 3
     assert known.objects[0].advice
-
-
-def test_eps_comes_from_kept_out_frames_that_pass_their_checks() -> None:
-    class OneObject:
-        index = 0
-        good = np.array([True, True, True, False])
-
-    residuals = np.array([[9.0], [0.4], [0.5], [7.0]])
-    kept_out = np.array([1, 2, 3])  # frame 0 was trained on, frame 3 is refused
-    assert _largest_mismatch(OneObject(), residuals, kept_out) == pytest.approx(KAPPA * 0.5)  # type: ignore[arg-type]
-    assert KAPPA > 1
 
 
 def test_set_membership_is_stored_with_the_certificate() -> None:

@@ -11,7 +11,18 @@ from withinpx.discovery.background import BackgroundModel
 from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.tracking.page import CHECKS
-from withinpx.tracking.search import UNEXPLAINED, Refusal, Trial, Tried, added, answers, held, next_trial, refusals
+from withinpx.tracking.search import (
+    ROUNDS,
+    UNEXPLAINED,
+    Refusal,
+    Trial,
+    Tried,
+    added,
+    answers,
+    held,
+    next_trial,
+    refusals,
+)
 
 STILL = BackgroundModel(np.zeros((1, 40, 200, 1), np.float32), np.zeros((40, 200), np.float32))
 OTHER = BackgroundModel(np.ones((1, 40, 200, 1), np.float32), np.zeros((40, 200), np.float32))
@@ -113,14 +124,16 @@ def test_some_refusals_no_hypothesis_answers(reason: str) -> None:
     assert not any(answers(Refusal(reason, (0,)), hypothesis(WHOLE), other) for other in others)
 
 
-def test_drift_is_answered_by_a_layered_background_once() -> None:
-    hypotheses = [hypothesis(WHOLE)]
-    tried = Tried(Trial(0, 3), (Refusal("drift", (0,)),), may_be_layered=True)
+def test_a_growing_object_is_rendered_by_position_once_if_it_is_not_reconstructed() -> None:
+    hypotheses, refused = [hypothesis(WHOLE)], (Refusal("reconstruction", (0,)),)
+    tried = Tried(Trial(0, 3, rounds=ROUNDS), refused, grows=True)
     again = next_trial([tried], tried, hypotheses)
     assert again is not None
-    assert (again.hypothesis, again.seed, again.layered) == (0, 3, True)
-    layered = replace(tried, trial=again)
-    assert next_trial([tried, layered], tried, hypotheses) is None
+    assert (again.hypothesis, again.seed, again.perspective) == (0, 3, True)
+    by_position = Tried(replace(again, rounds=ROUNDS), refused, grows=True)
+    assert next_trial([tried, by_position], tried, hypotheses) is None
+    rigid = replace(tried, grows=False)
+    assert next_trial([rigid], rigid, hypotheses) is None
 
 
 def test_the_first_hypothesis_in_rank_that_answers_is_tried_and_each_only_once() -> None:

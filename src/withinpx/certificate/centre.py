@@ -25,6 +25,7 @@ INNER = 0.5  # of the object's strength: a sharp edge crosses it where the objec
 OUTER = 1 / 16  # of it: what is fainter is not counted as the object
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 FINE = 4  # nodes of the grid per pixel
+LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
 MARGIN_PX = 4  # around the rendered box; the outer half of it shows the noise
 
 Array = NDArray[np.float64]
@@ -37,18 +38,34 @@ class Centre:
     middle: tuple[float, float]  # the middle of where the centre can be, from the reported position
     tolerance: tuple[float, float]  # g: how far from it the centre can be
 
+    @property
+    def furthest(self) -> float:
+        """The largest distance of the centre from the reported position, along an axis."""
+        return max(abs(middle) + g for middle, g in zip(self.middle, self.tolerance, strict=True))
+
     def scaled(self, factor: float) -> "Centre":
         (x, y), (g_x, g_y) = self.middle, self.tolerance
         return Centre((factor * x, factor * y), (factor * g_x, factor * g_y))
 
 
 @dataclass(frozen=True, eq=False)
+class Strength:
+    """How much each node of a portrait differs from the background, beyond noise."""
+
+    values: Array  # (h, w); NaN where nothing is known
+    noise: float  # the largest where there is no object
+
+    def times(self, factor: Array) -> "Strength":
+        return Strength(self.values * factor, self.noise)
+
+
+@dataclass(frozen=True, eq=False)
 class Portrait:
     """The mean of many frames around an object, on a fine grid whose middle is the reported position."""
 
-    strength: Array  # (h, w): difference from the background beyond noise, in the colour that differs most; NaN unknown
-    lit: Array  # (h, w): the same without the object's shadow
-    noise: float  # the largest strength where there is no object
+    colour: Strength  # in the colour that differs most
+    luma: Strength  # in brightness: videos keep it at full resolution, and colours at half of it
+    lit: Array  # (h, w): 0 in the object's shadow, else 1
 
 
 def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array, reach: Array) -> Portrait | None:
@@ -95,11 +112,14 @@ def _portrait(difference: Array, square: Array, background: Array, known: NDArra
     edge = MARGIN_PX * FINE // 2
     ring = known.copy()
     ring[edge:-edge, edge:-edge] = False
-    noise = np.median(square[ring], axis=0)
-    strength = np.where(known, np.sqrt(np.maximum(square - noise, 0)).max(axis=-1), np.nan)
+    beyond = np.sqrt(np.maximum(square - np.median(square[ring], axis=0), 0)).max(axis=-1)
+    brightness = np.abs(difference @ LUMA if difference.shape[-1] == len(LUMA) else difference[..., 0])
+    colour, luma = (
+        Strength(np.where(known, values, np.nan), float(values[ring].max())) for values in (beyond, brightness)
+    )
     image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
     lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
-    return Portrait(strength, strength * lit.numpy(), float(np.nanmax(strength[ring])))
+    return Portrait(colour, luma, lit.numpy())
 
 
 def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
@@ -107,7 +127,7 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
 
     It is the object's without its shadow; the tolerance allows for the shadow being a part of it.
     """
-    intervals = [_intervals(strength, portrait.noise, box) for strength in (portrait.lit, portrait.strength)]
+    intervals = [_interval(portrait, lit, box) for lit in (portrait.lit, np.ones_like(portrait.lit))]
     if not np.isfinite(intervals).all():
         return None
     lowest, highest = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
@@ -116,25 +136,41 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
     return Centre((x, y), (g_x, g_y))
 
 
-def _intervals(strength: Array, noise: float, box: Array) -> Array:
-    """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise."""
-    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
-    full = float(np.nanquantile(strength, 1 - share))
-    if noise >= INNER / 2 * full:
-        return np.full((2, 2), np.nan)
-    seen = max(OUTER * full, noise)
-    hidden = (seen - OUTER * full) / (INNER * full - seen)  # of the edge from inner box to what is seen
+def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
+    """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise.
+
+    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller.
+    """
+    boxes = [_boxes(strength.times(lit), box) for strength in (portrait.colour, portrait.luma)]
     ends = []
+    for colour, luma in zip(*boxes, strict=True):
+        middle, g = centre_interval(*colour)
+        (near, far), (luma_near, luma_far) = colour[1], luma[1]
+        if luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
+            other, smaller = centre_interval(*luma)
+            middle, g = (other, smaller) if smaller < g or np.isnan(g) else (middle, g)
+        ends.append((middle - g, middle + g))
+    return np.array(ends).T
+
+
+def _boxes(strength: Strength, box: Array) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Along x and y, the ends of the outer and of the inner box; NaN if the noise hides them."""
+    values, noise = strength.values, strength.noise
+    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / values.size)
+    full = float(np.nanquantile(values, 1 - share))
+    seen = max(OUTER * full, noise)
+    hidden = np.nan  # of the edge from the inner box to what is seen; unknown if the noise hides most of it
+    if seen < INNER / 2 * full:
+        hidden = (seen - OUTER * full) / (INNER * full - seen)
+    boxes = []
     for axis in (0, 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
-            profile = np.nanmax(strength, axis=axis)
+            profile = np.nanmax(values, axis=axis)
         (first, _), (last, _) = _edges(profile, seen)
         (_, near), (_, far) = _edges(profile, INNER * full)
-        first, last = first + hidden * (first - near), last + hidden * (last - far)
-        middle, g = centre_interval((first, last), (near, far))
-        ends.append((middle - g, middle + g))
-    return np.array(ends).T
+        boxes.append(((first + hidden * (first - near), last + hidden * (last - far)), (near, far)))
+    return boxes
 
 
 def _edges(profile: Array, level: float) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -55,13 +55,16 @@ class Limits:
 class SetMembership:
     """How an object's feasible sets are found, in px of the network's input (theory/set_membership.py)."""
 
-    eps: float  # the largest residual of a rendering that is where it belongs; a norm over pixels and colours
-    tolerance: tuple[float, float]  # g: the largest distance between the object's centre and its rendering's
-    centroid: tuple[float, float]  # from the centre to the centroid of the rendering, in which sets are given
-    shift: tuple[float, float]  # from z to the centre; sets are searched around z minus it,
-    reach: float  # by so much along each axis
+    eps: float  # the largest residual of a drawing that is where it belongs; a norm over pixels and colours
+    tolerance: tuple[float, float]  # g: the largest distance between the object's centre and the position
+    middle: tuple[float, float]  # from where its template is drawn to the position
+    reach: float  # sets are searched around z by so much along each axis
     floor: float | None  # the Cramer-Rao limit of the position, a standard deviation; None if unknown
-    typical: tuple[float, ...]  # colour of the background where the object moves
+
+    @property
+    def furthest(self) -> float:
+        """The largest distance between the object's centre and where its template is drawn, along an axis."""
+        return max(abs(middle) + g for middle, g in zip(self.middle, self.tolerance, strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""The feasible set of each object in each frame: where it can be rendered without leaving too large a residual.
+"""The feasible set of each object in each frame: where it can be drawn without leaving too large a residual.
 
-``theory/set_membership.py`` has the rule by which cells of the search grid are excluded.
+``theory/set_membership.py`` has the rule by which cells of the search grid are excluded. Frames are searched at the
+recording's resolution, whatever the network works at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -14,14 +14,18 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from withinpx.inference.observation import Feasible, Frames
-from withinpx.inference.template import NEAR_PX, PHASES, Template, image_maps
+from withinpx.inference.observation import Feasible, Observations, Pixels
+from withinpx.inference.template import KERNEL_PX, PHASES, Template, image_maps, smoothed
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
 
+NEAR_PX = 2  # px of the network's input: pixels so near to another object's box may show it
+BESIDE_PX = 1  # px of a template: pixels so near to it at the object's position are compared with the frame too
 MOST_CELLS = 64  # whole pixels; a set that covers more of them is not searched any finer
 ROUNDING = 1e-4  # of the residual: the whole-pixel search is in single precision
 CELLS_AT_ONCE = 512  # that are searched finely in one product of matrices
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,87 +33,113 @@ class Search:
     """How one object is searched for."""
 
     template: Template
-    shift: tuple[float, float]  # from z to the object's centre: renderings are searched around z minus it,
-    reach: float  # by so many px along each axis
-    eps: float = np.inf  # the largest residual of a rendering that is where it belongs
+    reach: float  # px of the network's input: how far from z along each axis
+    eps: float = np.inf  # the largest residual of a drawing that is where it belongs
 
 
 @torch.no_grad()
-def find_feasible(
-    searches: Sequence[Search | None],
-    frames: Frames,
-    z: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    present: NDArray[np.bool_],
-) -> Feasible:
-    """Search each object around its z (f, n, 2) in the frames that show it.
-
-    ``offset`` is from where each object is rendered to where the frame shows it: there it may hide another.
-    """
-    found = Feasible.nowhere(*present.shape)
-    covers = _Covers(searches, frames, z + np.where(present[..., None], offset, 0.0), present)
+def find_feasible(searches: Sequence[Search | None], pixels: Pixels, seen: Observations, zoom: float = 1.0) -> Feasible:
+    """Search each object around its z in the frames that show it; ``zoom`` is px of them per px of the network's."""
+    found = Feasible.nowhere(*seen.present.shape)
+    boxes = _Boxes(seen, zoom, pixels)
     for index, search in enumerate(searches):
-        (shown,) = np.nonzero(present[:, index])
+        (shown,) = np.nonzero(seen.present[:, index])
         if search is not None and len(shown):
-            for name, values in _search(search, frames, z[shown, index], shown, partial(covers.free, index)).items():
-                getattr(found, name)[shown, index] = values
+            located = _Located(search, pixels, seen, index, zoom)
+            for name, values in _search(search, located, boxes.free(index, located.windows)).items():
+                getattr(found, name)[shown, index] = values if values.ndim == 1 else values / zoom
     return found
 
 
-def _search(
-    search: Search,
-    frames: Frames,
-    z: NDArray[np.float64],
-    shown: NDArray[np.intp],
-    free: Callable[[Windows], Bool[Tensor, "b 1 h w"]],
-) -> dict[str, NDArray[np.float64]]:
-    """One object in the frames that show it, each in a window; only ``free`` pixels of the window are counted."""
-    template, device = search.template, frames.images.device
-    cells = int(np.ceil(2 * search.reach)) + 2
-    first = torch.from_numpy(np.floor(z - np.array(search.shift) - search.reach)).long().to(device)
-    windows = Windows(
-        torch.from_numpy(shown).to(device),
-        first[:, 1] + template.top,
-        first[:, 0] + template.left,
-        cells - 1 + template.height,
-        cells - 1 + template.width,
-    )
-    background = frames.background(windows).double()
-    difference = frames.cleaned(windows).double() - template.empty(background)
-    counted = free(windows).to(difference)
-    maps, square = image_maps(difference, background, counted), (counted * difference**2).sum(dim=(1, 2, 3))
+class _Located:
+    """Windows of the frames that hold all drawings that are searched; px of a template from here on."""
+
+    def __init__(self, search: Search, pixels: Pixels, seen: Observations, index: int, zoom: float) -> None:
+        template, device = search.template, pixels.images.device
+        (shown,) = np.nonzero(seen.present[:, index])
+        z, middle = (zoom * values[shown, index] for values in (seen.z, seen.centre + seen.offset))
+        self.pool, (half_x, half_y) = template.pool, template.half
+        reach = search.reach * zoom / self.pool
+        cells = int(np.ceil(2 * reach)) + 2
+        self.first = torch.from_numpy(np.floor(z / self.pool - reach)).long().to(device)  # (b, 2)
+        self.windows = Windows(
+            torch.from_numpy(shown).to(device),
+            self.pool * (self.first[:, 1] - half_y),
+            self.pool * (self.first[:, 0] - half_x),
+            self.pool * (cells - 1 + template.height),
+            self.pool * (cells - 1 + template.width),
+        ).grown(self.pool * KERNEL_PX)
+        self.background = smoothed(pixels.background(self.windows).double(), self.pool)
+        self.difference = smoothed(pixels.image(self.windows).double(), self.pool) - self.background
+        middle_cell = torch.from_numpy(np.floor(middle / self.pool)).long().to(device) - self.first
+        rows, columns = (
+            self._beside(middle_cell[:, axis], length, size)
+            for axis, length, size in ((1, template.height, self.height), (0, template.width, self.width))
+        )
+        self.beside = (rows[:, :, None] & columns[:, None, :]).unsqueeze(1)
+
+    @property
+    def height(self) -> int:
+        return int(self.background.shape[-2])
+
+    @property
+    def width(self) -> int:
+        return int(self.background.shape[-1])
+
+    def counted(self, free: Bool[Tensor, "b 1 H W"]) -> Float[Tensor, "b 1 h w"]:
+        """The pixels that are compared: beside the object, and made of none but free ones."""
+        around = self.pool * (2 * KERNEL_PX + 1)
+        mixed = F.max_pool2d((~free).double(), around, stride=self.pool)
+        return (1 - mixed) * self.beside
+
+    @staticmethod
+    def _beside(first: Int[Tensor, " b"], length: int, size: int) -> Bool[Tensor, "b k"]:
+        """Which rows or columns are those of a template that begins at ``first``, or next to them."""
+        places = torch.arange(size, device=first.device)
+        return (places >= first[:, None] - BESIDE_PX) & (places < first[:, None] + length + BESIDE_PX)
+
+
+def _search(search: Search, located: _Located, free: Bool[Tensor, "b 1 H W"]) -> dict[str, Array]:
+    """One object in the frames that show it, each in a window."""
+    template, counted = search.template, located.counted(free)
+    maps = image_maps(located.difference, located.background, counted)
+    square = (counted * located.difference**2).sum(dim=(1, 2, 3))
     lower, middle = _bounds(_coarse_products(maps, template), square)
     smallest = middle.flatten(start_dim=1).amin(dim=1)
     limit = smallest if np.isinf(search.eps) else smallest.clamp(min=search.eps)
     slack = ROUNDING * square.sqrt()
     kept = lower <= (limit + slack)[:, None, None]
     few = kept.sum(dim=(1, 2)) <= MOST_CELLS
-    result = _Result(len(shown), first, device)
-    result.add_coarse(template, (kept & (lower <= search.eps + slack[:, None, None]) & ~few[:, None, None]), middle)
+    result = _Result(located.first)
+    result.add_coarse((kept & (lower <= search.eps + slack[:, None, None]) & ~few[:, None, None]), middle)
     for part in (kept & few[:, None, None]).nonzero().split(CELLS_AT_ONCE):
         if len(part):
-            products = _fine_products(maps, template, part)
-            result.add_fine(template, part, *_bounds(products, square[part[:, 0]]), search.eps)
-    return result.arrays()
+            result.add_fine(part, *_bounds(_fine_products(maps, template, part), square[part[:, 0]]), search.eps)
+    result.refine(template, located, counted, square)
+    return result.arrays(template.pool, search.eps)
 
 
 def _coarse_products(maps: Float[Tensor, "b m H W"], template: Template) -> Float[Tensor, "b i j 5"]:
     """For every whole pixel; in single precision on a CPU, where that is several times as fast."""
     dtype = torch.float32 if maps.device.type == "cpu" else torch.float64
-    return F.conv2d(maps.to(dtype), template.coarse_cell[0].to(dtype)).double().permute(0, 2, 3, 1)
+    return F.conv2d(maps.to(dtype), template.coarse_cell[0].to(maps.device, dtype)).double().permute(0, 2, 3, 1)
 
 
 def _fine_products(maps: Tensor, template: Template, pixels: Int[Tensor, "k 3"]) -> Float[Tensor, "k n 5"]:
     """For the cells within each of these whole pixels: (frame, row, column)."""
-    frame, row, column = pixels.T
+    patches = _patches(maps, template, *pixels.T)
+    return (patches.flatten(start_dim=1) @ template.fine_cells.to(maps.device).T).view(len(pixels), -1, 5)
+
+
+def _patches(maps: Tensor, template: Template, frame: Tensor, row: Tensor, column: Tensor) -> Float[Tensor, "k h w m"]:
+    """What the template covers of each frame if its first pixel is at (row, column)."""
     rows = row[:, None] + torch.arange(template.height, device=row.device)
     columns = column[:, None] + torch.arange(template.width, device=row.device)
-    patches = maps.permute(0, 2, 3, 1)[frame[:, None, None], rows[:, :, None], columns[:, None, :]]
-    return (patches.flatten(start_dim=1) @ template.fine_cells.T).view(len(row), -1, 5)
+    return maps.permute(0, 2, 3, 1)[frame[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 def _bounds(products: Float[Tensor, "b ... 5"], square: Float[Tensor, " b"]) -> tuple[Tensor, Tensor]:
-    """A lower bound on each cell's residual, and the residual of its mean rendering."""
+    """A lower bound on each cell's residual, and the residual of its mean drawing."""
     square = square.view(-1, *(1,) * (products.ndim - 1))
     products = products + square
     products[..., 4].clamp_(min=0)
@@ -120,99 +150,122 @@ def _bounds(products: Float[Tensor, "b ... 5"], square: Float[Tensor, " b"]) -> 
 class _Result:
     """The smallest residual and the extents of the feasible cells, collected cell by cell."""
 
-    def __init__(self, count: int, first: Int[Tensor, "b 2"], device: torch.device) -> None:
-        self._first = first.double()
+    def __init__(self, first: Int[Tensor, "b 2"]) -> None:
+        count, device = len(first), first.device
+        self._first = first
         self._low = torch.full((count, 2), torch.inf, dtype=torch.float64, device=device)
         self._high, self._best = -self._low, torch.full_like(self._low, torch.nan)
         self._residual = torch.full((count,), torch.inf, dtype=torch.float64, device=device)
+        self._cell = torch.full((count, 4), -1, device=device)  # row, column, and the cell within that pixel
 
-    def add_coarse(self, template: Template, kept: Bool[Tensor, "b i j"], middle: Float[Tensor, "b i j"]) -> None:
+    def add_coarse(self, kept: Bool[Tensor, "b i j"], middle: Float[Tensor, "b i j"]) -> None:
         """Whole pixels that are kept."""
         frame, row, column = kept.nonzero().T
-        corner = self._first[frame] + torch.stack([column, row], dim=-1)
-        nodes = template.centre[::PHASES, ::PHASES].flatten(end_dim=1)
-        self._extend(frame, corner + nodes.amin(dim=0), corner + nodes.amax(dim=0))
-        self._improve(frame, middle[frame, row, column], corner + nodes.mean(dim=0))
+        corner = self._corner(frame, row, column)
+        self._extend(frame, corner, corner + 1)
+        self._improve(frame, middle[frame, row, column], corner + 0.5)
 
-    def add_fine(
-        self, template: Template, pixels: Int[Tensor, "k 3"], lower: Tensor, middle: Tensor, eps: float
-    ) -> None:
+    def add_fine(self, pixels: Int[Tensor, "k 3"], lower: Tensor, middle: Tensor, eps: float) -> None:
         """The cells (k, n) within whole pixels, of which those are kept whose residual may be as small as eps."""
         frame, row, column = pixels.T
-        corner = self._first[frame] + torch.stack([column, row], dim=-1)
-        low, high = template.fine_extents
+        corner = self._corner(frame, row, column)
         within, cell = (lower <= eps).nonzero().T
-        self._extend(frame[within], corner[within] + low[cell], corner[within] + high[cell])
-        nearest = middle.argmin(dim=1)
-        self._improve(frame, middle.amin(dim=1), corner + (low[nearest] + high[nearest]) / 2)
+        low = corner[within] + self._place(cell)
+        self._extend(frame[within], low, low + 1 / PHASES)
+        residual, nearest = middle.min(dim=1)
+        improved = self._improve(frame, residual, corner + self._place(nearest) + 0.5 / PHASES)
+        self._cell[frame[improved]] = torch.stack([row, column, nearest // PHASES, nearest % PHASES], dim=-1)[improved]
+
+    def refine(
+        self, template: Template, located: _Located, counted: Float[Tensor, "b 1 h w"], square: Float[Tensor, " b"]
+    ) -> None:
+        """Move the best positions from the middle of their cells to where the residual is smallest, to first order."""
+        (frame,) = (self._cell[:, 0] >= 0).nonzero(as_tuple=True)
+        if not len(frame):
+            return
+        row, column, i, j = self._cell[frame].T
+        difference, background, weight = (
+            _patches(values, template, frame, row, column).permute(0, 3, 1, 2)
+            for values in (located.difference, located.background, counted)
+        )
+        opacity, colour = (values.to(difference) for values in template.phases)
+        errors = [
+            (weight * (difference + opacity[i + down, j + across] * background - colour[i + down, j + across]))
+            for down in (0, 1)
+            for across in (0, 1)
+        ]
+        middle = torch.stack(errors).mean(dim=0).flatten(start_dim=1)
+        slopes = torch.stack(
+            [(errors[1] + errors[3] - errors[0] - errors[2]) / 2, (errors[2] + errors[3] - errors[0] - errors[1]) / 2],
+            dim=1,
+        ).flatten(start_dim=2)
+        normal = slopes @ slopes.transpose(1, 2)
+        normal = normal + 1e-9 * normal.diagonal(dim1=1, dim2=2).sum(dim=1)[:, None, None] * torch.eye(2).to(normal)
+        solvable = (normal.diagonal(dim1=1, dim2=2) > 0).all(dim=1)
+        normal[~solvable] = torch.eye(2).to(normal)
+        steps = -torch.linalg.solve(normal, slopes @ middle.unsqueeze(-1)).squeeze(-1).clamp(-1, 1)
+        self._best[frame] += steps / PHASES
+        elsewhere = square[frame] - (weight * difference**2).sum(dim=(1, 2, 3))  # beside what is drawn
+        moved = middle + (steps.unsqueeze(1) @ slopes).squeeze(1)
+        self._residual[frame] = (moved.square().sum(dim=1) + elsewhere.clamp(min=0)).sqrt()
+
+    def _corner(self, frame: Tensor, row: Tensor, column: Tensor) -> Float[Tensor, "k 2"]:
+        return (self._first[frame] + torch.stack([column, row], dim=-1)).double()
+
+    @staticmethod
+    def _place(cell: Tensor) -> Float[Tensor, "k 2"]:
+        """The first corner of a cell within its pixel."""
+        return torch.stack([cell % PHASES, cell // PHASES], dim=-1).double() / PHASES
 
     def _extend(self, frame: Tensor, low: Tensor, high: Tensor) -> None:
         index = frame[:, None].expand(-1, 2)
         self._low.scatter_reduce_(0, index, low, "amin")
         self._high.scatter_reduce_(0, index, high, "amax")
 
-    def _improve(self, frame: Tensor, residual: Tensor, centre: Tensor) -> None:
+    def _improve(self, frame: Tensor, residual: Tensor, position: Tensor) -> Bool[Tensor, " k"]:
+        """Note the smallest residual of each frame; which of these are the smallest so far?"""
         self._residual.scatter_reduce_(0, frame, residual, "amin")
         smallest = residual == self._residual[frame]
-        self._best[frame[smallest]] = centre[smallest]
+        self._best[frame[smallest]] = position[smallest]
+        return smallest
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
-        none = (self._low > self._high).any(dim=1, keepdim=True)
+    def arrays(self, pool: int, eps: float) -> dict[str, Array]:
+        """Nothing is feasible where even the smallest residual is larger than eps."""
+        none = (self._low > self._high).any(dim=1, keepdim=True) | (self._residual > eps)[:, None]
         low, high = (torch.where(none, torch.nan, values) for values in (self._low, self._high))
-        found = {"residual": self._residual, "best": self._best, "low": low, "high": high}
+        found = {"residual": self._residual, "best": pool * self._best, "low": pool * low, "high": pool * high}
         return {name: values.cpu().numpy() for name, values in found.items()}
 
 
-class _Covers:
-    """Which pixels of each frame an object may cover, given where it is rendered."""
+class _Boxes:
+    """Which pixels may show another object: those in its box, and near it."""
 
-    def __init__(
-        self,
-        searches: Sequence[Search | None],
-        frames: Frames,
-        positions: NDArray[np.float64],
-        present: NDArray[np.bool_],
-    ) -> None:
-        self._searches, self._positions = searches, positions
-        self._counts = torch.zeros(frames.changed.shape, dtype=torch.uint8)
-        self._alone = sum(search is not None for search in searches) < 2
-        for index in range(0 if self._alone else len(searches)):
-            for frame in np.flatnonzero(present[:, index]):
-                self._paint(self._counts[frame], index, int(frame))
+    def __init__(self, seen: Observations, zoom: float, pixels: Pixels) -> None:
+        middle, half = seen.centre + seen.offset, seen.box / 2 + NEAR_PX
+        self._low, self._high = (
+            np.nan_to_num(np.round(zoom * edge)).astype(int) for edge in (middle - half, middle + half)
+        )
+        self._size = (pixels.images.shape[-2], pixels.images.shape[-1])
+        self._alone = seen.present.sum(axis=1).max(initial=0) < 2
+        self._counts = torch.zeros(0 if self._alone else len(seen), *self._size, dtype=torch.uint8)
+        for frame, index in zip(*np.nonzero(seen.present), strict=True) if not self._alone else ():
+            (left, top), (right, bottom) = self._low[frame, index].clip(0), self._high[frame, index].clip(0)
+            self._counts[frame, top:bottom, left:right] += 1
 
     def free(self, index: int, windows: Windows) -> Bool[Tensor, "b 1 h w"]:
-        """Pixels of the frame that no other object may cover."""
-        size = (self._counts.shape[-2], self._counts.shape[-1])
-        inside = windows.inside(size)
+        """Pixels of each window that are in the frame, and that no other object's box holds."""
+        device = windows.top.device
+        inside = windows.inside(self._size)
         if inside is None:
-            inside = torch.ones(
-                len(windows), 1, windows.height, windows.width, dtype=torch.bool, device=windows.top.device
-            )
+            inside = torch.ones(len(windows), 1, windows.height, windows.width, dtype=torch.bool, device=device)
         if self._alone:
             return inside
         on_cpu = Windows(windows.image.cpu(), windows.top.cpu(), windows.left.cpu(), windows.height, windows.width)
-        counts = crop_images(self._counts.unsqueeze(1), on_cpu)
-        for row, frame in enumerate(on_cpu.image.tolist()):
-            corner = int(on_cpu.left[row]), int(on_cpu.top[row])
-            self._paint(counts[row, 0], index, frame, corner=corner, value=-1)
-        return inside & (counts == 0).to(inside.device)
-
-    def _paint(
-        self, canvas: Tensor, index: int, frame: int, *, corner: tuple[int, int] = (0, 0), value: int = 1
-    ) -> None:
-        """Add a value to all pixels that an object may cover; the canvas begins at a corner (left, top)."""
-        search = self._searches[index]
-        if search is None:
-            return
-        template, position = search.template, self._positions[frame, index]
-        whole = np.floor(position).astype(int)
-        column, row = np.round((position - whole) * PHASES).astype(int)
-        mask = template.covered[row, column]
-        x, y = whole[0] + template.left - NEAR_PX - corner[0], whole[1] + template.top - NEAR_PX - corner[1]
-        rows, columns = (
-            slice(max(0, start), max(0, min(start + length, limit)))
-            for start, length, limit in ((y, len(mask), canvas.shape[0]), (x, mask.shape[1], canvas.shape[1]))
+        low, high = (torch.from_numpy(edge[on_cpu.image.numpy(), index]) for edge in (self._low, self._high))
+        own_columns, own_rows = (
+            (places >= low[:, [axis]]) & (places < high[:, [axis]])
+            for axis, places in enumerate((on_cpu.columns(), on_cpu.rows()))
         )
-        if rows.start < rows.stop and columns.start < columns.stop:
-            part = mask[rows.start - y : rows.stop - y, columns.start - x : columns.stop - x]
-            canvas[rows, columns] += value * part
+        own = (own_rows[:, :, None] & own_columns[:, None, :]).unsqueeze(1)
+        others = crop_images(self._counts.unsqueeze(1), on_cpu) - own.to(torch.uint8)
+        return inside & (others == 0).to(device)

@@ -28,19 +28,14 @@ BORDER_PX = 0.75  # an object whose box comes this near to the border may be cut
 
 
 @dataclass(frozen=True)
-class Frames:
-    """A batch of frames as a network sees them."""
+class Pixels:
+    """A batch of frames and their backgrounds."""
 
     images: UInt8[Tensor, "b c h w"]
     backgrounds: Float[Tensor, "p c h w"]  # one for all frames, or one per frame
-    changed: Bool[Tensor, "b h w"]  # which pixels are not background
 
     def __len__(self) -> int:
         return len(self.images)
-
-    def changes(self, gap: int) -> list[Windows]:
-        """Windows around all that changed, more than ``gap`` px apart within a frame."""
-        return group_windows([changed_boxes(mask) for mask in self.changed], gap, self.images.device)
 
     def image(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         """The frame's pixels in each window, from 0 to 1."""
@@ -49,6 +44,17 @@ class Frames:
     def background(self, windows: Windows) -> Float[Tensor, "m c h w"]:
         one_for_all = len(self.backgrounds) == 1
         return cut(self.backgrounds, windows) if one_for_all else crop_images(self.backgrounds, windows)
+
+
+@dataclass(frozen=True)
+class Frames(Pixels):
+    """A batch of frames as a network sees them."""
+
+    changed: Bool[Tensor, "b h w"]  # which pixels are not background
+
+    def changes(self, gap: int) -> list[Windows]:
+        """Windows around all that changed, more than ``gap`` px apart within a frame."""
+        return group_windows([changed_boxes(mask) for mask in self.changed], gap, self.images.device)
 
     def changed_in(self, windows: Windows) -> Bool[Tensor, "m 1 h w"]:
         """Which pixels of each window changed; none outside the frame."""
@@ -63,14 +69,14 @@ class Frames:
 
 @dataclass(frozen=True)
 class Feasible:
-    """Where each object can be rendered without leaving too large a residual, in px of the network's input.
+    """Where each object can be drawn without leaving too large a residual, in px of the network's input.
 
     NaN where an object is not searched for (inference/feasible.py).
     """
 
-    residual: NDArray[np.float64]  # (f, n): the smallest of all renderings
-    best: NDArray[np.float64]  # (f, n, 2): where that one is, by its centroid
-    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest centroid of the feasible renderings;
+    residual: NDArray[np.float64]  # (f, n): the smallest of all drawings
+    best: NDArray[np.float64]  # (f, n, 2): where that one is
+    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest position of the feasible drawings;
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
 
     @classmethod

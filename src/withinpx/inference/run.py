@@ -1,19 +1,32 @@
 """A network over frames of any number: images in, observations out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.inference.feasible import Search, find_feasible
-from withinpx.inference.observation import Feasible, Frames, Observations, observe
+from withinpx.inference.observation import Feasible, Frames, Observations, Pixels, observe
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field
 
 Encoder = Callable[[ByteImages], Field]  # images -> heatmaps, by another backend
 BATCH_PIXELS = 2_500_000  # of the frames in one batch
+
+
+@dataclass(frozen=True, eq=False)
+class Sharp:
+    """Frames at the recording's resolution, in which feasible sets are searched."""
+
+    images: ByteImages
+    backgrounds: FloatImages  # one for all or one for each
+    zoom: float = 1.0  # their px per px of the network's input
+
+    def pixels(self, device: torch.device, frames: slice) -> Pixels:
+        own = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[frames]
+        return Pixels(_planes(self.images[frames], device), _planes(own, device))
 
 
 def frames_on(
@@ -39,31 +52,34 @@ def run(
     unused: tuple[int, ...] = (),
     encoder: Encoder | None = None,
     searches: Sequence[Search | None] = (),
+    sharp: Sharp | None = None,
 ) -> Observations:
-    """Observations of all frames (f, h, w, c), computed in batches; with ``searches``, also the feasible sets."""
+    """Observations of all frames (f, h, w, c), computed in batches; with ``searches``, also the feasible sets.
+
+    These are searched in the ``sharp`` frames, None if the network's are.
+    """
     device = next(model.parameters()).device
+    if sharp is None:
+        sharp = Sharp(images, background.images if backgrounds is None else backgrounds)
     parts = []
     for batch, frames in _batches(device, images, background, backgrounds):
         heatmaps = None if encoder is None else encoder(images[batch])
         seen = observe(model, frames, encoder_rf=encoder_rf, unused=unused, heatmaps=heatmaps)
-        parts.append(replace(seen, feasible=_find(searches, frames, seen)) if searches else seen)
+        if searches:
+            found = find_feasible(searches, sharp.pixels(device, batch), seen, sharp.zoom)
+            seen = replace(seen, feasible=found)
+        parts.append(seen)
     return Observations.joined(parts)
 
 
-def search(
-    seen: Observations,
-    searches: Sequence[Search | None],
-    device: torch.device,
-    images: ByteImages,
-    background: BackgroundModel,
-) -> Feasible:
+def search(seen: Observations, searches: Sequence[Search | None], device: torch.device, sharp: Sharp) -> Feasible:
     """The feasible sets in frames that were observed before."""
-    batches = _batches(device, images, background, None)
-    return Feasible.joined(_find(searches, frames, seen.only(np.arange(len(seen))[batch])) for batch, frames in batches)
-
-
-def _find(searches: Sequence[Search | None], frames: Frames, seen: Observations) -> Feasible:
-    return find_feasible(searches, frames, seen.z, seen.offset, seen.present)
+    step = max(1, BATCH_PIXELS // sharp.images[0, ..., 0].size)
+    batches = [slice(start, start + step) for start in range(0, len(seen), step)]
+    return Feasible.joined(
+        find_feasible(searches, sharp.pixels(device, batch), seen.only(np.arange(len(seen))[batch]), sharp.zoom)
+        for batch in batches
+    )
 
 
 def _batches(

@@ -112,9 +112,9 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         Path(clip.source).name, clip.selection.scale, plan.followed, tuple(inspection.alike), plan.warnings
     )
     certificate = certify(subject, model, seen, fields=fields, kept_out=kept_out, shifts=shifts, version=__version__)
-    measured = measure_membership(
-        certificate, model, seen, shifts, kept_out=kept_out, footage=_footage(setup.original or inspection, inspection)
-    )
+    footage = _footage(setup.original or inspection, inspection)
+    measured = measure_membership(certificate, model, seen, shifts, kept_out=kept_out, footage=footage)
+    sharp = None if inspection.camera_moves else setup.original
     detector = Detector(
         model,
         inspection.background,
@@ -122,6 +122,9 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         clip.size,
         measured.shifts,
         measured.certificate,
+        measured.templates,
+        None if sharp is None else sharp.background.images,
+        (sharp or inspection).clip.selection.scale,
         inspection.camera_moves,
         inspection.unordered,
     )

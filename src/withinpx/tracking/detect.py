@@ -31,7 +31,7 @@ class Chunk:
     """Consecutive frames with their tracks."""
 
     tracks: Tracks
-    frames: list[Frame]  # as the network sees them
+    frames: list[Frame]  # as ``Detector.observe`` takes them
 
 
 OnChunk = Callable[[Chunk], None]
@@ -99,7 +99,7 @@ def _overlay(detector: Detector, folder: Path) -> "OverlayWriter":  # type: igno
     from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (PyAV is needed for videos only)
 
     objects = len(detector.certificate.objects)
-    return OverlayWriter(folder / OVERLAY, objects, detector.selection, object_colours(detector))
+    return OverlayWriter(folder / OVERLAY, objects, detector.watched, object_colours(detector))
 
 
 def chunks(
@@ -113,7 +113,7 @@ def chunks(
 ) -> Iterator[Chunk]:
     """The recording a few frames at a time; memory does not grow with its length."""
     if frames is None:
-        frames = prefetch(recording.stream(detector.selection, losses=losses), CHUNK)
+        frames = prefetch(recording.stream(detector.watched, losses=losses), CHUNK)
     first = True
     for part, images, backgrounds in _with_backgrounds(detector, _checked(detector, frames, recording)):
         if first and not detector.moving_camera:
@@ -172,7 +172,7 @@ def _checked(detector: Detector, frames: Iterator[Frame], recording: Recording) 
 
 
 def _check_scene(detector: Detector, images: ByteImages, recording: Recording) -> None:
-    images = in_light_of(detector.background, images)
+    images = in_light_of(detector.background, detector.scaled(images))
     share = float(np.median(detector.background.changed(images).mean(axis=(1, 2))))
     if share > ANOTHER_SCENE:
         raise InputError(
@@ -183,6 +183,6 @@ def _check_scene(detector: Detector, images: ByteImages, recording: Recording) -
 
 def check_first_frames(detector: Detector, recording: Recording) -> None:
     """Refuse footage of another camera or scene before anything is written."""
-    frames = list(islice(_checked(detector, recording.stream(detector.selection), recording), CHUNK))
+    frames = list(islice(_checked(detector, recording.stream(detector.watched), recording), CHUNK))
     if frames and not detector.moving_camera:
         _check_scene(detector, _stack(frames), recording)

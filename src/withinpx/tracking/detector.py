@@ -19,7 +19,7 @@ from safetensors.numpy import save as save_arrays
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.certificate.certificate import Certificate, refusal_reasons
-from withinpx.certificate.membership import searches_of
+from withinpx.certificate.membership import Templates, searches_of
 from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
@@ -28,7 +28,8 @@ from withinpx.errors import InputError
 from withinpx.files import write_atomically
 from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Observations
-from withinpx.inference.run import Encoder, run
+from withinpx.inference.run import Encoder, Sharp, run
+from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.theory.set_membership import half_width, position_bound
 from withinpx.tracking.progress import Report, reporting
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 BACKGROUND = "background.safetensors"
 BACKGROUND_IMAGE = "background.png"
+TEMPLATES = "templates.safetensors"
 CERTIFICATE = "certificate.json"
 ROUNDING_PX = 0.5 * 10**-DECIMALS  # z and positions are rounded to what the table holds
 
@@ -62,6 +64,9 @@ class Detector:
     recording: tuple[int, int]  # width and height of the recording's frames, px
     shifts: tuple[Shift, ...]  # of each heatmap, from z to the object's centre
     certificate: Certificate
+    templates: Templates = ()  # of each heatmap's object, at the resolution at which feasible sets are searched
+    sharp: FloatImages | None = None  # the background at that resolution, None if the network works at it
+    sharp_scale: float = 1.0  # px of it per px of the recording
     moving_camera: bool = False
     unordered: bool = False  # was it trained on unordered images?
 
@@ -93,7 +98,12 @@ class Detector:
     @cached_property
     def searches(self) -> list[Search | None]:
         """How feasible sets of the objects are searched for."""
-        return searches_of(self.model, self.certificate)
+        return searches_of(self.certificate, self.templates)
+
+    @property
+    def watched(self) -> Selection:
+        """The part of the recording that ``observe`` takes, at the resolution at which feasible sets are searched."""
+        return self.selection if self.sharp is None else replace(self.selection, scale=self.sharp_scale)
 
     def observe(
         self,
@@ -103,17 +113,32 @@ class Detector:
         *,
         sets: bool = True,
     ) -> Observations:
-        """Run the network over frames (f, h, w, c) of its own size; without ``sets``, for the theorem's bound only."""
+        """Run the network over frames (f, h, w, c) of ``watched``; without ``sets``, for the theorem's bound only."""
+        sharp = None
+        if self.sharp is None:
+            images = in_light_of(self.background, images)
+        else:
+            sharp_images = in_light_of(replace(self.background, images=self.sharp), images)
+            sharp = Sharp(sharp_images, self.sharp, self.sharp_scale / self.scale)
+            images = self.scaled(sharp_images)
         return run(
             self.model,
-            in_light_of(self.background, images),
+            images,
             self.background,
             backgrounds,
             encoder_rf=self.certificate.encoder_rf,
             unused=self.certificate.unused,
             encoder=encoder,
             searches=self.searches if sets else (),
+            sharp=sharp,
         )
+
+    def scaled(self, images: ByteImages) -> ByteImages:
+        """Frames of ``watched`` at the scale of the network."""
+        if self.sharp is None:
+            return images
+        resize = Selection(scale=self.scale / self.sharp_scale)
+        return np.stack([resize.apply(image) for image in images])
 
     def tracks(self, seen: Observations, frames: NDArray[np.int64], times_s: NDArray[np.float64]) -> Tracks:
         """Observations in pixels of the recording, with their bounds.
@@ -122,16 +147,16 @@ class Detector:
         is what the theorem is about. Around the position: by set membership, or theorem_px plus the distance from z.
         """
         used = [obj.object for obj in self.certificate.objects]
-        offset = np.where(seen.present[..., None], seen.offset, 0)
         centre = seen.z + shifts_at(self.shifts, seen.z)
         off_centre = np.abs(centre - seen.centre).max(axis=-1)
-        positions = self.selection.to_recording(centre + offset)[:, used].round(DECIMALS)
         z = self.selection.to_recording(seen.z)[:, used].round(DECIMALS)
         theorem = np.array([self.certificate.of(heatmap).theorem_px for heatmap in used])
         added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale
         reasons = refusal_reasons(seen, self.certificate)[:, used]
         theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
-        set_px = self._set_px(seen, centre + offset, theorem_px)
+        rendered = (centre + np.where(seen.present[..., None], seen.offset, 0))[:, used]
+        found, set_px = self._positions_and_sets(seen, rendered, theorem_px)
+        positions = self.selection.to_recording(found).round(DECIMALS)
         tolerance, floor = self._tolerance_and_floor
         return Tracks(
             frames=frames,
@@ -159,20 +184,29 @@ class Detector:
         floors = [np.nan if own is None or own.floor is None else own.floor for own in known]
         return np.array(tolerances) / self.scale, np.array(floors) / self.scale
 
-    def _set_px(
-        self, seen: Observations, positions: NDArray[np.float64], theorem_px: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Half-width of the feasible sets around positions, per axis (f, n, 2), px of the recording; NaN where none."""
-        widths = np.full((*theorem_px.shape, 2), np.nan)
+    def _positions_and_sets(
+        self, seen: Observations, rendered: NDArray[np.float64], theorem_px: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where each object is (f, n, 2), px of the network's input, and the half-width of its set around there.
+
+        It is where its template fits the frame best; or, where that says less than the theorem, where the frame shows
+        what the network rendered. Half-widths are per axis, px of the recording; NaN where there is no set.
+        """
+        positions, widths = rendered.copy(), np.full(rendered.shape, np.nan)
         for column, obj in enumerate(self.certificate.objects):
-            known = obj.membership
-            if known is not None:
-                low, high = (values[:, obj.object] - known.centroid for values in (seen.sets.low, seen.sets.high))
-                own = half_width(low, high, positions[:, obj.object]) / self.scale + ROUNDING_PX
-                # the set is complete if all that the theorem allows was searched
-                complete = theorem_px[:, column] * self.scale + max(known.tolerance) <= known.reach
-                widths[:, column] = np.where(complete[:, None], own, np.nan)
-        return widths
+            known, index = obj.membership, obj.object
+            if known is None:
+                continue
+            best, low, high = (
+                values[:, index] + known.middle for values in (seen.sets.best, seen.sets.low, seen.sets.high)
+            )
+            theorem = theorem_px[:, column] * self.scale
+            complete = theorem + known.furthest <= known.reach  # all that the theorem allows was searched
+            bound = (half_width(low, high, best) + known.tolerance).max(axis=-1)
+            positions[:, column] = np.where((complete & (bound <= theorem))[:, None], best, rendered[:, column])
+            own = half_width(low, high, positions[:, column]) / self.scale + ROUNDING_PX
+            widths[:, column] = np.where(complete[:, None], own, np.nan)
+        return positions, widths
 
     def over(self, selection: Selection) -> "Detector":
         """The same detector for another time span; crop and scale stay its own."""
@@ -186,6 +220,8 @@ class Detector:
         """Write the detector's files; detector.json comes last, so a folder that has it is complete."""
         folder = Path(folder)
         arrays = {"images": self.background.images[:1], "threshold": self.background.threshold}
+        if self.sharp is not None:
+            arrays["sharp"] = self.sharp
         background = save_arrays({name: np.ascontiguousarray(values) for name, values in arrays.items()})
         write_atomically(folder / BACKGROUND, background)
         image = BytesIO()
@@ -193,6 +229,8 @@ class Detector:
         write_atomically(folder / BACKGROUND_IMAGE, image.getvalue())
         certificate = self.certificate.dumps().encode()
         write_atomically(folder / CERTIFICATE, certificate)
+        templates = save_arrays(_template_arrays(self.templates))
+        write_atomically(folder / TEMPLATES, templates)
         about = {
             "kind": "clip",
             "selection": asdict(self.selection),
@@ -206,9 +244,12 @@ class Detector:
                 for shift in self.shifts
             ],
             "light_varies": self.background.light_varies,
+            "pools": [None if template is None else template.pool for template in self.templates],
+            "sharp_scale": self.sharp_scale,
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
             "background_sha256": hashlib.sha256(background).hexdigest(),
+            "templates_sha256": hashlib.sha256(templates).hexdigest(),
             "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
             "data": self.certificate.source,
             "version": __version__,
@@ -234,6 +275,11 @@ class Detector:
                 (int(about["recording"][0]), int(about["recording"][1])),
                 tuple(_read_shift(shift) for shift in about["shifts"]),
                 Certificate.from_json(json.loads(certificate)),
+                _read_templates(
+                    load_arrays(read_checked(folder / TEMPLATES, about["templates_sha256"])), about["pools"]
+                ),
+                arrays.get("sharp"),
+                float(about["sharp_scale"]),
                 bool(about["moving_camera"]),
                 bool(about["unordered"]),
             )
@@ -255,6 +301,13 @@ class Detector:
             or len(self.shifts) != network.objects
             or any(shift.positions.shape != shift.shifts.shape for shift in self.shifts)
             or heatmaps != list(range(network.objects))
+            or len(self.templates) not in (0, network.objects)
+            or any(
+                template.colour.shape != (*template.opacity.shape, network.colours)
+                for template in self.templates
+                if template
+            )
+            or (self.sharp is not None and (self.sharp.ndim, self.sharp.dtype) != (4, np.dtype(np.float32)))
         ):
             raise ValueError
 
@@ -262,3 +315,18 @@ class Detector:
 def _read_shift(content: dict[str, Any]) -> Shift:
     positions, shifts = (np.array(content[name], np.float64).reshape(-1, 2) for name in ("positions", "shifts"))
     return Shift(positions, shifts, float(content["bandwidth"]))
+
+
+def _template_arrays(templates: Templates) -> dict[str, NDArray[np.float64]]:
+    arrays: dict[str, NDArray[np.float64]] = {}
+    for index, template in enumerate(templates):
+        if template is not None:
+            arrays |= {f"opacity_{index}": template.opacity, f"colour_{index}": template.colour}
+    return {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+
+
+def _read_templates(arrays: dict[str, NDArray[np.float64]], pools: list[int | None]) -> Templates:
+    return tuple(
+        None if pool is None else Template(arrays[f"opacity_{index}"], arrays[f"colour_{index}"], int(pool))
+        for index, pool in enumerate(pools)
+    )

@@ -7,7 +7,6 @@ from pathlib import Path
 from withinpx.certificate.certificate import Certificate
 from withinpx.discovery.inspection import Inspection
 from withinpx.errors import BrokenTrainingError
-from withinpx.model.background import BackgroundMode
 from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt
 from withinpx.tracking.merit import Change, merit
 from withinpx.tracking.options import TrackOptions
@@ -91,7 +90,7 @@ class Fitting:
     def _fit(self, trial: Trial) -> Fitted:
         if self._tried:
             self._report(Event("training", message=f"trying {self._name(trial)}, because {trial.because}"))
-        options = replace(self._options, background="layered") if trial.layered else self._options
+        options = replace(self._options, background="perspective") if trial.perspective else self._options
         hypothesis, settings = self._inspection.hypotheses[trial.hypothesis], self._settings
         setup = make_setup(self._inspection.under(hypothesis), options, self._report)
         if self._out is not None:
@@ -100,12 +99,11 @@ class Fitting:
             settings = replace(settings, folder=folder)
         earlier = self._best.attempt.detector.model if trial.rounds > 1 and self._best is not None else None
         done = attempt(setup, trial.seed, settings, earlier=earlier, length=trial.length)
-        perspective = setup.plan.network.background is BackgroundMode.PERSPECTIVE
         tried = Tried(
             trial,
             refusals(done.detector.certificate, done.seen),
             lost_objects(setup, done),
-            may_be_layered=perspective and options.background == "auto",
+            grows=options.background == "auto" and setup.plan.grows,
         )
         return Fitted(tried, setup, done, merit(done, self._change))
 

@@ -15,7 +15,7 @@ from withinpx.tracking.options import TrackOptions
 
 LARGEST_OBJECT = 25.0  # px of the network's input; clips with larger objects are scaled down
 SPARE = 2.0  # px that the decoder is wider than the largest object seen
-PERSPECTIVE = 1.6  # an object whose size varies by more than this over its positions changes its appearance there
+GROWTH = 1.6  # an object whose size varies by more than this over its positions grows
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Plan:
     bound: float  # theorem 4.1 for the sizes seen, px of the recording; measured again after training
     why: str
     warnings: tuple[str, ...] = ()
+    grows: bool = False  # does the size of an object depend on where it is?
 
 
 def working_scale(inspection: Inspection) -> float:
@@ -54,11 +55,12 @@ def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
         objects=objects,
         colours=clip.colours,
         channels=options.channels,
-        background=_mode(inspection, options, objects),
+        background=_mode(options),
     )
     bound = theorem(network.encoder_rf + GATE_PX, network.decoder_rf, sizes, CompactSupport(support)).bound / scale
     why = f"{chosen.rationale}: a bound of about {bound:.1f} px on z, measured again after training."
-    return Plan(network, min(objects, found), bound, why, tuple(_warnings(inspection, objects)))
+    grows = not inspection.camera_moves and max(obj.growth for obj in followed) > GROWTH
+    return Plan(network, min(objects, found), bound, why, tuple(_warnings(inspection, objects)), grows)
 
 
 def _encoder_rf(options: TrackOptions, chosen: int) -> int:
@@ -71,12 +73,8 @@ def _encoder_rf(options: TrackOptions, chosen: int) -> int:
     return options.encoder_rf or min(chosen, largest)
 
 
-def _mode(inspection: Inspection, options: TrackOptions, objects: int) -> BackgroundMode:
-    if options.background in ("layered", "perspective"):
-        return BackgroundMode(options.background)
-    growth = max(obj.growth for obj in inspection.objects[:objects])
-    fixed = options.background == "auto" and not inspection.camera_moves
-    return BackgroundMode.PERSPECTIVE if fixed and growth > PERSPECTIVE else BackgroundMode.LAYERED
+def _mode(options: TrackOptions) -> BackgroundMode:
+    return BackgroundMode.PERSPECTIVE if options.background == "perspective" else BackgroundMode.LAYERED
 
 
 def _warnings(inspection: Inspection, objects: int) -> list[str]:

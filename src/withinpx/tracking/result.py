@@ -126,7 +126,7 @@ class Result:
     def _write_overlay(self, folder: Path) -> None:
         from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415
 
-        recording, selection = self.recording, self.detector.selection
+        recording, selection = self.recording, self.detector.watched
         with OverlayWriter(folder / OVERLAY, self.tracks.objects, selection, self.colours) as video:
             frames: Any = recording.stream(selection) if recording is not None else ()
             for row, frame in enumerate(frames):

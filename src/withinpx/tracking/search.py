@@ -24,7 +24,7 @@ SEEDS = 2  # per hypothesis, if the first does not follow the detections
 BROKEN_SEEDS = 3  # per hypothesis, if trainings break
 ROUNDS = 3  # of training per network; each after the first is as long as all before it
 # checks that a network fails which has not learned enough
-MENDED_BY_TRAINING = ("reconstruction", "heatmap", "mismatch")
+MENDED_BY_TRAINING = ("reconstruction", "heatmap", "drift", "mismatch")
 UNEXPLAINED = "unexplained"  # a refusal of the whole certificate: something moves that no object explains
 
 
@@ -48,9 +48,14 @@ class Trial:
 
     hypothesis: int  # its rank
     seed: int
-    layered: bool = False  # with a layered background where ``perspective`` is planned
+    perspective: bool = False  # with a network that is told where it renders
     rounds: int = 1  # of training
     because: str = "it has the best score"
+
+    @property
+    def network(self) -> tuple[int, bool]:
+        """What its seed initialises."""
+        return self.hypothesis, self.perspective
 
     @property
     def length(self) -> int:
@@ -60,7 +65,7 @@ class Trial:
     @property
     def folders(self) -> list[str]:
         """The names of the folders for the log and the checkpoints of each round."""
-        name = f"hypothesis-{self.hypothesis}-seed-{self.seed}{'-layered' * self.layered}"
+        name = f"hypothesis-{self.hypothesis}-seed-{self.seed}{'-perspective' * self.perspective}"
         return [name, *(f"{name}-round-{number}" for number in range(2, self.rounds + 1))]
 
 
@@ -72,7 +77,7 @@ class Tried:
     refusals: tuple[Refusal, ...] = ()
     lost: tuple[int, ...] = ()  # objects that the network does not follow: the optimiser failed
     broken: bool = False  # did the loss become NaN or infinite?
-    may_be_layered: bool = False  # is its background ``perspective``, and not by the user's choice?
+    grows: bool = False  # do objects change their size with their position, and may the network be told that?
 
 
 def next_trial(tried: Sequence[Tried], best: Tried | None, hypotheses: Sequence[Hypothesis]) -> Trial | None:
@@ -98,19 +103,18 @@ def _other_seed(tried: Sequence[Tried]) -> Trial | None:
     if not (last.broken or last.lost):
         return None
     trial = last.trial
-    fits = [one for one in tried if (one.trial.hypothesis, one.trial.layered) == (trial.hypothesis, trial.layered)]
+    fits = [one for one in tried if one.trial.network == trial.network]
     seeds = {one.trial.seed for one in fits}
     if len(seeds) >= (BROKEN_SEEDS if last.broken else SEEDS):
         return None
     numbers = " and ".join(map(str, last.lost))
     because = "the training broke" if last.broken else f"the network does not follow object {numbers}"
-    return Trial(trial.hypothesis, 1 + max(seeds), trial.layered, because=because)
+    return Trial(trial.hypothesis, 1 + max(seeds), trial.perspective, because=because)
 
 
 def _longer(last: Tried, best: Tried | None) -> Trial | None:
     """Another round for the network that was trained last, if it is the best: the round before has helped."""
-    reasons = MENDED_BY_TRAINING if last.may_be_layered else (*MENDED_BY_TRAINING, "drift")
-    refusal = next((refusal for refusal in last.refusals if refusal.reason in reasons), None)
+    refusal = next((refusal for refusal in last.refusals if refusal.reason in MENDED_BY_TRAINING), None)
     if last is not best or refusal is None or last.trial.rounds == ROUNDS:
         return None
     return replace(last.trial, rounds=last.trial.rounds + 1, because=f"{refusal}, which longer training may mend")
@@ -123,12 +127,11 @@ def _answer(fitted: Tried, tried: Sequence[Tried], hypotheses: Sequence[Hypothes
         for refusal in fitted.refusals if index not in known else ():
             if answers(refusal, hypotheses[fitted.trial.hypothesis], other):
                 return Trial(index, seed, because=str(refusal))
-    drift = next((refusal for refusal in fitted.refusals if refusal.reason == "drift"), None)
-    own = fitted.trial.hypothesis
-    layered_already = any(one.trial.layered for one in tried if one.trial.hypothesis == own)
-    if drift is None or layered_already or not fitted.may_be_layered:
+    unlike = next((refusal for refusal in fitted.refusals if refusal.reason == "reconstruction"), None)
+    told = Trial(fitted.trial.hypothesis, seed, perspective=True, because=str(unlike))
+    if unlike is None or not fitted.grows or any(one.trial.network == told.network for one in tried):
         return None
-    return Trial(own, seed, layered=True, because=str(drift))
+    return told
 
 
 def answers(refusal: Refusal, fitted: Hypothesis, other: Hypothesis) -> bool:

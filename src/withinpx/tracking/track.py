@@ -157,7 +157,8 @@ class _Run:
 
     def _detect(self, best: Fitted, hypotheses: Records) -> Result:
         """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
-        detector, clip, sharp = best.attempt.detector, best.setup.inspection.clip, best.setup.original
+        detector, sharp = best.attempt.detector, best.setup.original
+        clip = (best.setup.inspection if sharp is None or detector.sharp is None else sharp).clip
         background = None
         if sharp is not None:
             background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
