@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import withinpx
-from tests.tracked_clip import FRAMES, TrackedClip, small_training
+from tests.tracked_clip import FRAMES, TrackedClip, brief_training
 from withinpx import Autoencoder, CompactSupport, NetworkConfig, Squares, error_bound, fit, measured_shift
 from withinpx.data.scenes import write_clip_video
 
@@ -25,7 +25,7 @@ def test_the_ten_lines_of_python_run(
     for name in ("clip.mp4", "other.mp4"):
         write_clip_video(tmp_path / name, tracked.made.clip)
     names: dict[str, object] = {}
-    with small_training():
+    with brief_training():
         exec(code, names)  # noqa: S102  (our own README)
     assert "Certificate for clip.mp4" in capsys.readouterr().out
     assert len(withinpx.read_tracks("tracked/tracks.csv")) == FRAMES

@@ -1,7 +1,7 @@
 """One small clip, tracked once by the command line, for all tests that need a real detector."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -67,13 +67,18 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def small_training() -> Iterator[None]:
+def small_training(steps: int = STEPS, warm_start_steps: int = WARM_START_STEPS) -> Iterator[None]:
     """Fewer steps, on one core: enough for a clip as small as this."""
-    recipe = replace(CLIP, warm_start_steps=WARM_START_STEPS, batch_size=BATCH)
+    recipe = replace(CLIP, warm_start_steps=warm_start_steps, batch_size=BATCH)
     with one_thread(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempt, "STEPS", STEPS)
+        patch.setattr(attempt, "STEPS", steps)
         patch.setattr(attempt, "CLIP", recipe)
         yield
+
+
+def brief_training() -> AbstractContextManager[None]:
+    """For tests of what happens around a training, whatever is learned."""
+    return small_training(8, 8)
 
 
 @cache

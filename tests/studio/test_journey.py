@@ -130,7 +130,7 @@ def _check_against_truth(tracks: Json, scene: GeneratedClip) -> None:
 
 def _check_shown_positions(page: Page, tracks: Json) -> None:
     expect(page.get_by_role("heading", name="Certificate")).to_be_visible()
-    expect(page.locator(".matrix tbody tr")).to_have_count(6 + 3)
+    expect(page.locator(".matrix tbody tr")).to_have_count(7 + 3)
     cells = page.locator(".frame-table tbody tr").first.locator("td")
     expect(cells.nth(0)).to_have_text(f"{tracks['x'][0][0]:.1f}")
     expect(cells.nth(1)).to_have_text(f"{tracks['y'][0][0]:.1f}")

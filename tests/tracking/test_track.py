@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from tests.faults.small import refused_command
-from tests.tracked_clip import COMMAND, FRAMES, WIDTH, TrackedClip, small_stage, small_training, write_images
+from tests.tracked_clip import COMMAND, FRAMES, WIDTH, TrackedClip, brief_training, small_stage, write_images
 from withinpx.certificate.certificate import Certificate
 from withinpx.cli import main
 from withinpx.data.clip import Clip
@@ -272,7 +272,7 @@ def test_a_clip_with_large_objects_is_decoded_and_inspected_once(
 
     counted("withinpx.data.images", "read_image")
     counted("withinpx.tracking.track", "inspect_clip")
-    with small_training():
+    with brief_training():
         result = track(large, channels=12, budget=1, device="cpu", progress=False)
     assert result.detector.scale < 1
     assert calls == {"read_image": FRAMES, "inspect_clip": 1}

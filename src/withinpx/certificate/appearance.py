@@ -13,13 +13,14 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from withinpx.discovery.background import LEVEL, ByteImages, FloatImages, to_float
-from withinpx.inference.template import KERNEL_PX, NODES, Template, smoothed
+from withinpx.inference.template import KERNEL_PX, NODES, Template, between_nodes, bilinear, smoothed
 
 MARGIN_PX = 4.0  # px of a template around the object's box
 LARGEST_PX = 32.0  # side of an object in px of its template; larger ones are pooled
 MOST_FRAMES = 80  # that a template is fitted to
-ROUNDS = 3  # of fitting appearance and positions in turn
+ROUNDS = 2  # of fitting appearance and positions in turn
 SMOOTHNESS = 0.02  # weight of second differences between nodes, over that of the pixels: for offsets that are not seen
+SMOOTHER = 1.0  # the same while positions are fitted: else each frame holds its own nodes, and itself, in place
 SMALLNESS = 1e-4  # of the values themselves: where the background is even, only colour - opacity * B is seen
 TOLERANCE, MOST_ITERATIONS = 1e-4, 100  # of conjugate gradients
 STEPS = 3  # of Newton's method for each position
@@ -42,19 +43,23 @@ class _Window:
         pool = int(np.ceil(max(float(box.max()), 1.0) / LARGEST_PX))
         return cls(np.ceil(box / pool / 2 + MARGIN_PX).astype(int), pool)
 
-    def view(self, frame: ByteImages, background: FloatImages, position: Array) -> "_View | None":
-        """The pixels around a position, one px more than a template needs, so that it may move; None at the border."""
+    def view(self, frame: ByteImages, background: FloatImages, position: Array) -> "_View":
+        """The pixels around a position, one px more than a template needs, so that it may move."""
         corner = np.floor(position / self.pool).astype(int) - self.half - 1
-        left, top = (corner - KERNEL_PX) * self.pool
-        right, bottom = (corner + 2 * self.half + 3 + KERNEL_PX) * self.pool
-        height, width = frame.shape[:2]
-        if left < 0 or top < 0 or right > width or bottom > height:
-            return None
+        places = [
+            np.arange((first - KERNEL_PX) * self.pool, (first + 2 * half + 3 + KERNEL_PX) * self.pool)
+            for first, half in zip(corner, self.half, strict=True)
+        ]
+        columns, rows = (
+            values.clip(0, size - 1) for values, size in zip(places, (frame.shape[1], frame.shape[0]), strict=True)
+        )
         shown, still = (
-            smoothed_image(to_float(image[top:bottom, left:right]), self.pool, smooth=self.smooth)
+            smoothed_image(to_float(image[np.ix_(rows, columns)]), self.pool, smooth=self.smooth)
             for image in (frame, background)
         )
-        return _View(shown - still, still, corner.astype(np.float64), position / self.pool)
+        inside = np.outer(rows == places[1], columns == places[0]).astype(np.float32)[..., None]
+        known = smoothed_image(inside, self.pool)[..., 0] > 1 - 1e-6
+        return _View(shown - still, still, known, corner.astype(np.float64), position / self.pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +68,7 @@ class _View:
 
     difference: Array  # (h, w, c): from the background
     background: Array  # (h, w, c)
+    known: NDArray[np.bool_]  # (h, w): which pixels are of the frame
     corner: Array  # (2,): x and y of the first pixel
     position: Array  # (2,): of the object
 
@@ -75,30 +81,30 @@ class Appearance:
     recorded: Template
 
 
-def measure_appearance(frames: ByteImages, backgrounds: FloatImages, positions: Array, box: Array) -> Appearance | None:
-    """Of an object of this width and height at positions (f, 2); None if no frame shows all around it.
+def measure_appearance(frames: ByteImages, backgrounds: FloatImages, positions: Array, box: Array) -> Appearance:
+    """Of an object of this width and height at positions (f, 2).
 
     The positions are fitted to it, around the given ones: their mean stays the same.
     """
-    window = _Window.around(box)
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(len(frames), MOST_FRAMES)).round().astype(int))
 
-    def look(through: _Window, index: int) -> _View | None:
-        return through.view(frames[index], backgrounds[index if len(backgrounds) > 1 else 0], positions[index])
+    def look(through: _Window, positions: Array) -> list[_View]:
+        return [
+            through.view(frames[index], backgrounds[index if len(backgrounds) > 1 else 0], position)
+            for index, position in zip(chosen, positions, strict=True)
+        ]
 
-    views = {index: view for index in chosen.tolist() if (view := look(window, index)) is not None}
-    if not views:
-        return None
-    positions = positions.copy()
-    template = _fit(list(views.values()), window)
+    window = _Window.around(box)
+    views = look(window, positions[chosen])
+    template = _fit(views, window, smoothness=SMOOTHER)
     for _ in range(ROUNDS):
-        moved = np.array([_locate(template, view) for view in views.values()])
-        moved += np.mean([view.position for view in views.values()], axis=0) - moved.mean(axis=0)
-        positions[list(views)] = moved * window.pool
-        views = {i: replace(view, position=position) for (i, view), position in zip(views.items(), moved, strict=True)}
-        template = _fit(list(views.values()), window, template)
+        moved = np.array([_locate(template, view) for view in views])
+        moved += np.mean([view.position for view in views], axis=0) - moved.mean(axis=0)
+        views = [replace(view, position=position) for view, position in zip(views, moved, strict=True)]
+        template = _fit(views, window, template, SMOOTHER)
+    template = _fit(views, window, template)
     as_recorded = replace(window, smooth=False)
-    sharp = [view for index in views if (view := look(as_recorded, index)) is not None]
+    sharp = look(as_recorded, np.array([view.position * window.pool for view in views]))
     return Appearance(template, _fit(sharp, as_recorded, template))
 
 
@@ -108,15 +114,15 @@ def smoothed_image(image: NDArray[np.float32], pool: int, *, smooth: bool = True
     return np.asarray(smoothed(planes[None], pool, smooth=smooth)[0].permute(1, 2, 0).numpy())
 
 
-def _fit(views: list[_View], window: _Window, earlier: Template | None = None) -> Template:
+def _fit(
+    views: list[_View], window: _Window, earlier: Template | None = None, smoothness: float = SMOOTHNESS
+) -> Template:
     """Opacity and colours at the nodes that explain all views best."""
     columns, rows = (2 * (window.half + 1) * NODES + 1).tolist()
     nodes, colours = rows * columns, views[0].difference.shape[-1]
-    weights = [map(sparse.csr_matrix, _interpolation(view, view.position, window.half)) for view in views]
-    at_nodes = sparse.vstack([sparse.kron(*both, format="csr") for both in weights], format="csr")
+    at_nodes = sparse.vstack([_interpolation(view, window.half)[view.known.ravel()] for view in views], format="csr")
     background, difference = (
-        np.concatenate([getattr(view, name).reshape(-1, colours) for view in views])
-        for name in ("background", "difference")
+        np.concatenate([getattr(view, name)[view.known] for view in views]) for name in ("background", "difference")
     )
     usual = background.mean(axis=0)
     background = background - usual  # the drawing is (colour - opacity * usual) - opacity * background
@@ -124,7 +130,7 @@ def _fit(views: list[_View], window: _Window, earlier: Template | None = None) -
     def normal(weights: Array) -> sparse.csr_matrix:
         return at_nodes.T @ sparse.diags(weights) @ at_nodes
 
-    prior = len(views) / NODES**2 * (SMOOTHNESS * _roughness(rows, columns) + SMALLNESS * sparse.eye(nodes))
+    prior = len(views) / NODES**2 * (smoothness * _roughness(rows, columns) + SMALLNESS * sparse.eye(nodes))
     shared = normal(np.ones(len(background))) + prior
     opacity = normal((background**2).sum(axis=1)) + ((background**2).sum(axis=1).mean() + LEVEL**2) * prior
     coupling = [-normal(background[:, colour]) for colour in range(colours)]
@@ -149,19 +155,24 @@ def _fit(views: list[_View], window: _Window, earlier: Template | None = None) -
     return Template(covered, np.stack(added, axis=-1) + covered[..., None] * usual, window.pool)
 
 
-def _interpolation(view: _View, position: Array, half: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Weights of the nodes in a view's rows (h, nodes) and columns (w, nodes); none beyond the nodes."""
+def _places(view: _View, position: Array, half: NDArray[np.intp]) -> tuple[Array, Array]:
+    """The rows and columns of a view, counted in nodes of a template at a position."""
+    rows, columns = (
+        (np.arange(length) + 0.5 + view.corner[axis] - position[axis] + half[axis] + 1) * NODES
+        for axis, length in ((1, view.difference.shape[0]), (0, view.difference.shape[1]))
+    )
+    return rows, columns
+
+
+def _interpolation(view: _View, half: NDArray[np.intp]) -> sparse.csr_matrix:
+    """Weights (pixels, nodes) of a view's pixels."""
     along = []
-    for axis, length in ((1, view.difference.shape[0]), (0, view.difference.shape[1])):
-        nodes = 2 * (half[axis] + 1) * NODES + 1
-        places = (np.arange(length) + 0.5 + view.corner[axis] - position[axis] + half[axis] + 1) * NODES
-        first = np.floor(places).astype(int)
-        (inside,) = np.nonzero((first >= 0) & (first < nodes - 1))
-        weights = np.zeros((length, nodes))
-        weights[inside, first[inside]] = 1 - (places - first)[inside]
-        weights[inside, first[inside] + 1] = (places - first)[inside]
-        along.append(weights)
-    return along[0], along[1]
+    for places, nodes in zip(_places(view, view.position, half), 2 * (half[::-1] + 1) * NODES + 1, strict=True):
+        first, weights = between_nodes(places, nodes)
+        indices = np.stack([first, first + 1], axis=1).ravel()
+        steps = np.arange(0, 2 * len(places) + 1, 2)
+        along.append(sparse.csr_matrix((np.stack(weights, axis=1).ravel(), indices, steps), (len(places), nodes)))
+    return sparse.kron(along[0], along[1], format="csr")
 
 
 def _roughness(rows: int, columns: int) -> sparse.csr_matrix:
@@ -175,22 +186,21 @@ def _locate(template: Template, view: _View) -> Array:
     """The position at which the template explains a view best, near the known one."""
     step, position = 1 / NODES, view.position
     for _ in range(STEPS):
-        error = view.difference - _drawn(template, view, position)
+        error = (view.difference - _drawn(template, view, position))[view.known]
         slopes = np.stack(
             [
-                ((_drawn(template, view, position + by) - _drawn(template, view, position - by)) / (2 * step)).ravel()
+                (_drawn(template, view, position + by) - _drawn(template, view, position - by))[view.known].ravel()
                 for by in (np.array([step, 0.0]), np.array([0.0, step]))
             ],
             axis=1,
         )
-        move = np.linalg.lstsq(slopes, error.ravel(), rcond=None)[0]
+        move = np.linalg.lstsq(slopes / (2 * step), error.ravel(), rcond=None)[0]
         position = position + move.clip(-LARGEST_STEP_PX, LARGEST_STEP_PX)
     return position
 
 
 def _drawn(template: Template, view: _View, position: Array) -> Array:
     """What the template adds to the background of a view."""
-    rows, columns = _interpolation(view, position, np.array(template.half))
-    colours = [rows @ template.colour[..., colour] @ columns.T for colour in range(template.colour.shape[-1])]
-    opacity = rows @ template.opacity @ columns.T
-    return np.asarray(np.stack(colours, axis=-1) - opacity[..., None] * view.background)
+    places = _places(view, position, np.array(template.half))
+    opacity = bilinear(template.opacity[..., None], *places)
+    return np.asarray(bilinear(template.colour, *places) - opacity * view.background)

@@ -69,7 +69,7 @@ class Portrait:
 
 
 def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array, reach: Array) -> Portrait | None:
-    """From positions (f, 2) in frames (f, h, w, c); None if none is further than ``reach`` (2) from the border."""
+    """From positions (f, 2) in frames (f, h, w, c); None if there are none."""
     half = np.ceil(reach).astype(int)
     width, height = (2 * half * FINE + 1).tolist()
     sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
@@ -77,9 +77,8 @@ def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array
     weights = _phase_weights(positions)
     for frame, position in enumerate(positions):
         left, top = np.floor(position).astype(int) - half
-        right, bottom = left + 2 * half[0] + 1, top + 2 * half[1] + 1
-        if left < 0 or top < 0 or right > frames.shape[2] or bottom > frames.shape[1]:
-            continue
+        right, bottom = min(left + 2 * half[0] + 1, frames.shape[2]), min(top + 2 * half[1] + 1, frames.shape[1])
+        left, top = max(left, 0), max(top, 0)
         background = backgrounds[frame if len(backgrounds) > 1 else 0][top:bottom, left:right]
         difference = to_float(frames[frame, top:bottom, left:right]) - background
         values = np.concatenate([difference, difference**2, background], axis=-1)

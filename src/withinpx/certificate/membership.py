@@ -166,8 +166,6 @@ def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None
         case.positions[frames, index] * footage.zoom,
         np.median(case.seen.box[frames, index], axis=0) * footage.zoom,
     )
-    if appearance is None:
-        return None
     shift = case.shifts[index]
     search = Search(appearance.smooth, _theorem_px(case, certificate, good, shift))
     return _Candidate(certificate, good, search, appearance.recorded, shift, NOWHERE)

@@ -52,7 +52,7 @@ class PlantingStage:
         return np.asarray(np.where(hidden, self.background(frame), to_float(self.images[frame])), np.float32)
 
 
-def plant_template(stage: PlantingStage, template: Template, positions: Array) -> Planted | None:
+def plant_template(stage: PlantingStage, template: Template, positions: Array) -> Planted:
     """The template near positions (k, 2) at which the object was seen, in frames without objects."""
     random = np.random.default_rng(0)
     images, frames, planted = [], [], []
@@ -60,13 +60,12 @@ def plant_template(stage: PlantingStage, template: Template, positions: Array) -
         frame = number % len(stage.images)
         position = positions[random.integers(len(positions))] + random.uniform(-0.5, 0.5, 2)
         image = stage.erased(frame)
-        drawn = _Drawn(template, position)
-        if drawn.within(image):
-            image[drawn.pixels] += drawn.colour - drawn.opacity * stage.background(frame)[drawn.pixels]
-            images.append(to_uint8(image.clip(0, 1)))
-            frames.append(frame)
-            planted.append(position)
-    return Planted(np.stack(images), np.array(frames), np.array(planted)) if images else None
+        drawn = _Drawn(template, position, image.shape[:2])
+        image[drawn.pixels] += drawn.colour - drawn.opacity * stage.background(frame)[drawn.pixels]
+        images.append(to_uint8(image.clip(0, 1)))
+        frames.append(frame)
+        planted.append(position)
+    return Planted(np.stack(images), np.array(frames), np.array(planted))
 
 
 def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> Planted | None:
@@ -82,11 +81,14 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
         source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
         offset = random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
         image = stage.erased(target)
-        before, after = _Drawn(template, positions[source]), _Drawn(template, positions[source]).moved(offset)
-        if before.within(image) and after.within(image):
-            background = stage.background(target)[after.pixels] - stage.background(source)[before.pixels]
-            own = to_float(stage.images[source])[before.pixels]
-            image[after.pixels] = own + (1 - before.opacity.clip(0, 1)) * background
+        drawn = _Drawn(template, positions[source], image.shape[:2])
+        rows, columns = (
+            slice(own.start + by, own.stop + by) for own, by in zip(drawn.pixels, offset[::-1], strict=True)
+        )
+        if min(rows.start, columns.start) >= 0 and rows.stop <= image.shape[0] and columns.stop <= image.shape[1]:
+            background = stage.background(target)[rows, columns] - stage.background(source)[drawn.pixels]
+            own = to_float(stage.images[source])[drawn.pixels]
+            image[rows, columns] = own + (1 - drawn.opacity.clip(0, 1)) * background
             images.append(to_uint8(image.clip(0, 1)))
             frames.append(target)
             pasted.append(positions[source] + offset)
@@ -94,27 +96,21 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
 
 
 class _Drawn:
-    """A template at a position: which pixels it covers, and how."""
+    """A template at a position in a frame of this height and width: which pixels it covers, and how."""
 
-    def __init__(self, template: Template, position: Array) -> None:
+    def __init__(self, template: Template, position: Array, size: tuple[int, ...]) -> None:
         whole, pool = np.floor(position / template.pool), template.pool
-        self.left, self.top = ((whole - template.half) * pool).astype(int)
-        drawn = template.draw(position / pool - whole)
-        self.opacity, self.colour = (values.repeat(pool, axis=0).repeat(pool, axis=1) for values in drawn)
-        self.opacity = self.opacity[..., None]
-
-    def moved(self, offset: NDArray[np.int64]) -> "_Drawn":
-        self.left, self.top = self.left + int(offset[0]), self.top + int(offset[1])
-        return self
-
-    @property
-    def pixels(self) -> tuple[slice, slice]:
-        height, width = self.opacity.shape[:2]
-        return slice(self.top, self.top + height), slice(self.left, self.left + width)
-
-    def within(self, image: FloatImages) -> bool:
-        rows, columns = self.pixels
-        return bool(min(self.left, self.top) >= 0 and rows.stop <= image.shape[0] and columns.stop <= image.shape[1])
+        left, top = ((whole - template.half) * pool).astype(int)
+        opacity, colour = (
+            values.repeat(pool, axis=0).repeat(pool, axis=1) for values in template.draw(position / pool - whole)
+        )
+        rows, columns = (
+            slice(max(0, first), max(0, min(first + length, limit)))
+            for first, length, limit in zip((top, left), opacity.shape, size, strict=True)
+        )
+        self.pixels = rows, columns
+        own = slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left)
+        self.opacity, self.colour = opacity[own][..., None], colour[own]
 
 
 def _grown(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

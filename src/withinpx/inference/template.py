@@ -52,12 +52,8 @@ class Template:
     def draw(self, fraction: Array) -> tuple[Array, Array]:
         """Opacity (h, w) and colour (h, w, c) of its pixels, for a position at a fraction (x, y) of the middle one."""
         (half_x, half_y), (x, y) = self.half, fraction
-        columns, rows = (
-            _interpolation(np.arange(-half, half + 1) + 0.5 - part + half + 1, 2 * (half + 1) * NODES + 1)
-            for half, part in ((half_x, x), (half_y, y))
-        )
-        colours = [rows @ plane @ columns.T for plane in np.moveaxis(self.colour, -1, 0)]
-        return rows @ self.opacity @ columns.T, np.stack(colours, axis=-1)
+        columns, rows = ((np.arange(2 * half + 1) + 1.5 - part) * NODES for half, part in ((half_x, x), (half_y, y)))
+        return bilinear(self.opacity[..., None], rows, columns)[..., 0], bilinear(self.colour, rows, columns)
 
     @cached_property
     def phases(self) -> tuple[Float[Tensor, "i j 1 h w"], Float[Tensor, "i j c h w"]]:
@@ -91,14 +87,26 @@ def smoothed(images: Float[Tensor, "b c h w"], pool: int, *, smooth: bool = True
     return result
 
 
-def _interpolation(places: Array, nodes: int) -> Array:
-    """Weights (places, nodes) of the two nodes around each place, px from the first."""
-    first = np.clip(np.floor(places * NODES).astype(int), 0, nodes - 2)
-    part = places * NODES - first
-    weights = np.zeros((len(places), nodes))
-    weights[np.arange(len(places)), first] = 1 - part
-    weights[np.arange(len(places)), first + 1] = part
-    return weights
+def bilinear(values: Array, rows: Array, columns: Array) -> Array:
+    """Values (r, c, k) between nodes, at places (h) and (w) counted in nodes; zero beyond the last ones."""
+    (row, down), (column, across) = (
+        between_nodes(places, count) for places, count in zip((rows, columns), values.shape[:2], strict=True)
+    )
+    return np.asarray(
+        sum(
+            values[np.ix_(row + i, column + j)] * (down[i][:, None] * across[j])[..., None]
+            for i in (0, 1)
+            for j in (0, 1)
+        )
+    )
+
+
+def between_nodes(places: Array, count: int) -> tuple[NDArray[np.intp], tuple[Array, Array]]:
+    """The first of the two nodes around each place, and the weights of both; zero beyond the ``count`` nodes."""
+    first = np.floor(places).astype(int)
+    known = (first >= 0) & (first < count - 1)
+    part = places - first
+    return np.where(known, first, 0), (np.where(known, 1 - part, 0.0), np.where(known, part, 0.0))
 
 
 def image_maps(

@@ -153,9 +153,9 @@ class Reporter(Callback):
         self._epochs += 1
         epoch_s = (time.monotonic() - self._started) / self._epochs
         numbers = {"loss": epoch.loss, "accuracy": epoch.reconstruction_accuracy}
-        seconds_left = round(epoch_s * (recipe.all_epochs - epoch.epoch), 1)
-        self.report("training", epoch.epoch, recipe.all_epochs, **numbers, seconds_left=seconds_left)
-        last = epoch.epoch == recipe.all_epochs
+        seconds_left = round(epoch_s * (recipe.epochs - epoch.epoch), 1)
+        self.report("training", epoch.epoch, recipe.epochs, **numbers, seconds_left=seconds_left)
+        last = epoch.epoch == recipe.epochs
         if self._engine is not None and (last or time.monotonic() - self._previewed > PREVIEW_EVERY_S):
             self._write_preview(self._engine)
         if last:

@@ -32,7 +32,6 @@ ATTEMPTS = "attempts"  # folder for the logs and checkpoints of unfinished attem
 KEEP_OUT = 5  # one frame in this many is kept out of training
 STEPS = 320  # of a first training on a video, where a frame is much like the one before
 UNORDERED_STEPS = 960  # of a first training on unordered images, which all differ
-POLISH = 1.0  # epochs of the decoder alone, as a share of those of the whole network
 USUAL_CHANGE = 0.02  # of a frame's pixels change in the clips that the recipe was chosen for
 SHORT_GAP = 5  # frames: an object missing for no longer than this is occluded or merged with another, not gone
 
@@ -96,7 +95,7 @@ def train(
         model.encoder.start_empty(changed)
         model.decoder.start_empty(changed, model.decoder.fan_in**-0.5)  # colours are small, unlike values of heatmaps
     epochs = max(1, steps // max(1, len(trained) // batch))
-    recipe = replace(CLIP, batch_size=batch, epochs=epochs, polish_epochs=round(POLISH * epochs))
+    recipe = replace(CLIP, batch_size=batch, epochs=epochs)
     learned = earlier is not None
     return learn(engine, len(trained), centres, recipe, seed=seed, settings=settings, trained=learned)
 

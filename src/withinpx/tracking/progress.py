@@ -93,10 +93,10 @@ class TrainingEvents(Callback):
         self._epochs = epoch.epoch
         self._steps += self._per_epoch(recipe)
         numbers = f"loss {epoch.loss:.1e}, accuracy {epoch.reconstruction_accuracy:.2%}"
-        self._report(Event("training", epoch.epoch, recipe.all_epochs, numbers, self._remaining_s(recipe, 0)))
+        self._report(Event("training", epoch.epoch, recipe.epochs, numbers, self._remaining_s(recipe, 0)))
 
     def _remaining_s(self, recipe: "Recipe", warm_start_steps: int) -> float | None:
-        left = warm_start_steps + (recipe.all_epochs - self._epochs) * self._per_epoch(recipe)
+        left = warm_start_steps + (recipe.epochs - self._epochs) * self._per_epoch(recipe)
         return self._pace.remaining_s(self._steps, left)
 
     def _per_epoch(self, recipe: "Recipe") -> int:

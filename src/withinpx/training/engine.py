@@ -64,26 +64,14 @@ class Engine(ABC):
             loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
         return loss, accuracy
 
-    def encode(self, chosen: Indices) -> Float[Tensor, "b n 2"]:
-        """Positions z of these images."""
-        return self._encode(chosen)[0]
-
     def heatmap_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
         """Cross entropy of the heatmaps with Gaussians of this width at these centres; NaN is an unknown centre."""
         return self._encode(chosen)[1](centres, width)
 
     def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
         """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
-        return self.loss_weight * self._loss(self._decode_at(chosen, centres), chosen)
-
-    def decode_at(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> tuple[Tensor, Tensor]:
-        """The same with the accuracy."""
-        rendered = self._decode_at(chosen, centres)
-        return self.loss_weight * self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
-
-    def _decode_at(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Any:
         present = ~centres.isnan().any(dim=-1)
-        return self._decode(centres.nan_to_num(0.0), present, chosen, chosen)
+        return self.loss_weight * self._loss(self._decode(centres.nan_to_num(0.0), present, chosen, chosen), chosen)
 
     @abstractmethod
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...

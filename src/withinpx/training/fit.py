@@ -21,7 +21,6 @@ from withinpx.training.convergence import Convergence
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import Engine, choose_engine
 from withinpx.training.log import Log
-from withinpx.training.polish import polishing_step
 from withinpx.training.recipe import WARM, Recipe
 from withinpx.training.scene import median_image
 from withinpx.training.step import (
@@ -114,9 +113,9 @@ def learn(
     saved = time.monotonic()
 
     model.train()
-    for number in range(training.epochs_done + 1, recipe.all_epochs + 1):
+    for number in range(training.epochs_done + 1, recipe.epochs + 1):
         _set_learning_rate(training.optimiser, recipe, number)
-        if centres is not None and number <= recipe.epochs:
+        if centres is not None:
             engine.centre_loss = (centres, recipe.centre_loss_weight * max(0.0, 1 - 2 * number / recipe.epochs) ** 2)
         epoch = training.log.add(number, *_one_epoch(training, number))
         for callback in settings.callbacks:
@@ -124,11 +123,11 @@ def learn(
         if centres is not None and number in restarts:
             _restart_lost(engine, centres, recipe, seed, settings.callbacks)
         stopping = settings.stop is not None and settings.stop()
-        over = number == recipe.all_epochs or training.convergence.is_over(training.log.epochs)
+        over = number == recipe.epochs or training.convergence.is_over(training.log.epochs)
         if stopping or over or time.monotonic() - saved > settings.checkpoint_every_s:
             check_finite_weights(f"in epoch {number}", model)
             if settings.folder:
-                training.save(settings.folder, recipe.all_epochs if over else number)
+                training.save(settings.folder, recipe.epochs if over else number)
             saved = time.monotonic()
         if stopping:
             raise StoppedError(f"Training was stopped after epoch {number}.")
@@ -142,25 +141,16 @@ class Training:
     """The state of one network's training, restored from the folder's checkpoint if there is one."""
 
     def __init__(self, engine: Engine, count: int, recipe: Recipe, seed: int, folder: Path | None = None) -> None:
-        self.engine, self._count, self._recipe, self._seed = engine, count, recipe, seed
+        self.engine, self._count, self._batch_size, self._seed = engine, count, recipe.batch_size, seed
         self.optimiser = adam(engine.model, recipe)
-        self._step = reconstruction_step(engine, self.optimiser)
-        self._is_polishing = False
+        self.step = reconstruction_step(engine, self.optimiser)
         self.convergence = Convergence(engine, count, recipe)
         self._seen = {"latest": engine.latest_z, "before": self.convergence.before}
         self.epochs_done = load_checkpoint(folder, engine.model, self.optimiser, self._seen) if folder else 0
         self.log = Log(folder, self.epochs_done)
 
-    def step(self, epoch: int) -> Step:
-        """The step of an epoch: of the whole network, or in the last epochs of its decoder."""
-        if epoch > self._recipe.epochs and not self._is_polishing:
-            recompute_batch_norm([self.engine], self._count, self._recipe.batch_size, self.engine.latest_z.device)
-            self._step = polishing_step(self.engine, self.optimiser, self._recipe.batch_size)
-            self._is_polishing = True
-        return self._step
-
     def batches(self, epoch: int) -> Iterator[Int[Tensor, "2 b"]]:
-        return batches(self._count, self._recipe.batch_size, self._seed, epoch, self.engine.latest_z.device)
+        return batches(self._count, self._batch_size, self._seed, epoch, self.engine.latest_z.device)
 
     def save(self, folder: Path, epoch: int) -> None:
         save_checkpoint(folder, self.engine.model, self.optimiser, self._seen, epoch)
@@ -168,9 +158,9 @@ class Training:
 
 def _one_epoch(training: Training, number: int) -> tuple[float, float]:
     """Mean loss and accuracy over the epoch's batches."""
-    losses, accuracies, step = [], [], training.step(number)
+    losses, accuracies = [], []
     for batch in training.batches(number):
-        loss, accuracy = step(batch)
+        loss, accuracy = training.step(batch)
         if loss.device.type == "cpu":  # would block a GPU, whose loss is checked after the epoch
             check_finite_loss(f"in epoch {number}", loss.item())
         losses.append(loss)
@@ -209,12 +199,9 @@ def adam(model: Autoencoder, recipe: Recipe) -> torch.optim.Adam:
 
 
 def _set_learning_rate(optimiser: torch.optim.Adam, recipe: Recipe, epoch: int) -> None:
-    """The cosine schedule, if the recipe has one: linear warm-up in a tenth of the epochs, then a cosine to 1 %.
-
-    The decoder's own epochs have another.
-    """
+    """The cosine schedule, if the recipe has one: linear warm-up in a tenth of the epochs, then a cosine to 1 %."""
     if recipe.cosine_schedule:
-        done = epoch / recipe.epochs if epoch <= recipe.epochs else (epoch - recipe.epochs) / recipe.polish_epochs
+        done = epoch / recipe.epochs
         rate = recipe.learning_rate * min(10 * done, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
         for group in optimiser.param_groups:
             group["lr"] = rate

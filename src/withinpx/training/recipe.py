@@ -27,11 +27,6 @@ class Recipe:
     cosine_schedule: bool = False  # of the learning rate, down to 1 %
     centre_loss_weight: float = 0.0  # of the heatmaps' distance to the moving objects; 0 after half of the epochs
     restart_at: tuple[float, ...] = ()  # shares of the epochs at which heatmaps that lost their object are restarted
-    polish_epochs: int = 0  # of the decoder alone, after all others (training/polish.py)
-
-    @property
-    def all_epochs(self) -> int:
-        return self.epochs + self.polish_epochs
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate"):

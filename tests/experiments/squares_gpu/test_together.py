@@ -23,7 +23,7 @@ CONFIG = NetworkConfig(28, 28, encoder_rf=5, decoder_rf=7, sigma=0.8, channels=6
 @pytest.mark.parametrize("mode", [BackgroundMode.POSITIONAL, BackgroundMode.LAYERED])
 @pytest.mark.parametrize(
     "recipe",
-    [replace(PAPER, epochs=2, batch_size=32), replace(WARM, epochs=12, batch_size=32, warm_start_steps=40)],
+    [replace(PAPER, epochs=2, batch_size=32), replace(WARM, epochs=3, batch_size=32, warm_start_steps=6)],
     ids=["paper", "warm, which may stop early"],
 )
 def test_weights_are_the_same_to_the_last_bit(recipe, mode) -> None:  # type: ignore[no-untyped-def]

@@ -69,7 +69,7 @@ def _learn(
     final: dict[int, dict[str, Tensor]] = {}  # the weights of those that have stopped
     running = list(range(len(trainings)))
     learning = set(running)
-    run = graphed([training.step(1) for training in trainings], device)
+    run = graphed([training.step for training in trainings], device)
     for training in trainings:
         training.engine.model.train()
     for number in range(1, recipe.epochs + 1):
@@ -95,7 +95,7 @@ def _learn(
             break
         if len(left) <= (1 - WORTH_RECORDING) * len(running):
             running = left
-            run = graphed([trainings[index].step(1) for index in running], device, warmed_up=True)
+            run = graphed([trainings[index].step for index in running], device, warmed_up=True)
     for index, weights in final.items():
         trainings[index].engine.model.load_state_dict(weights)
 
