@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tests.inference.drawn import SIDE, Array, blob, draw
+from tests.inference.rendered import SIDE, Array, blob, draw
 from withinpx.certificate.appearance import LARGEST_PX, Appearance, measure_appearance
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.planting import PlantingStage
@@ -45,13 +45,13 @@ def appearance(positions: Array) -> Appearance:
 
 def both_drawn(template: Appearance, fraction: NDArray[np.float64], background: float) -> tuple[Array, Array]:
     """The object as it is and as it was measured, before an even background; the middle of both."""
-    drawn = []
+    rendered = []
     for one in (blob(), template.recorded):
-        opacity, colour = one.draw(fraction)
+        opacity, colour = one.render(fraction)
         half_x, half_y = one.half
         added = (colour - opacity[..., None] * background)[..., 0]
-        drawn.append(added[half_y - 5 : half_y + 6, half_x - 5 : half_x + 6])
-    return drawn[0], drawn[1]
+        rendered.append(added[half_y - 5 : half_y + 6, half_x - 5 : half_x + 6])
+    return rendered[0], rendered[1]
 
 
 @pytest.mark.parametrize("fraction", [(0.1, 0.2), (0.5, 0.5), (0.85, 0.3)])
@@ -77,7 +77,7 @@ def test_positions_that_are_off_do_not_blur_it(positions: Array) -> None:
     fitted = measure_appearance(frames, background, positions + off - off.mean(axis=0), BOX)
     truth, by_exact = both_drawn(exact, np.array([0.5, 0.5]), 0.4)
     _, by_fitted = both_drawn(fitted, np.array([0.5, 0.5]), 0.4)
-    errors = [float(np.sqrt(np.mean((truth - drawn) ** 2))) for drawn in (by_exact, by_fitted)]
+    errors = [float(np.sqrt(np.mean((truth - rendered) ** 2))) for rendered in (by_exact, by_fitted)]
     assert errors[1] < 1.5 * errors[0]
 
 

@@ -1,4 +1,4 @@
-"""Feasible sets against brute force, on templates that are drawn in frames."""
+"""Feasible sets against brute force, on templates that are rendered in frames."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.inference.drawn import Array, blob, frames_with, observed, smooth
+from tests.inference.rendered import Array, blob, frames_with, observed, smooth
 from withinpx.inference.feasible import BESIDE_PX, Search, find_feasible
 from withinpx.inference.observation import Feasible, Observations, Pixels
 from withinpx.inference.template import KERNEL_PX, PHASES, Template, smoothed
@@ -34,25 +34,25 @@ def residuals(template: Template, pixels: Pixels, middle: Array, positions: Arra
     half_x, half_y = template.half
     left = []
     for position in positions:
-        drawn, whole = background.copy(), np.floor(position).astype(int)
-        opacity, colour = template.draw(position - whole)
+        rendered, whole = background.copy(), np.floor(position).astype(int)
+        opacity, colour = template.render(position - whole)
         x, y = whole - KERNEL_PX
-        part = drawn[y - half_y : y + half_y + 1, x - half_x : x + half_x + 1]
+        part = rendered[y - half_y : y + half_y + 1, x - half_x : x + half_x + 1]
         part += colour - opacity[..., None] * part
-        left.append(float(np.linalg.norm((image - drawn)[counted])))
+        left.append(float(np.linalg.norm((image - rendered)[counted])))
     return np.array(left)
 
 
 def test_a_template_at_the_next_pixel_is_drawn_one_pixel_further() -> None:
     template = blob(colours=3)
-    for before, after in zip(template.draw(np.array([0.0, 0.4])), template.draw(np.array([1.0, 0.4])), strict=True):
+    for before, after in zip(template.render(np.array([0.0, 0.4])), template.render(np.array([1.0, 0.4])), strict=True):
         np.testing.assert_allclose(after[:, 1:], before[:, :-1], atol=1e-12)
 
 
 def test_between_two_phases_a_template_is_drawn_as_their_mean() -> None:
     template = blob()
     opacity, colour = (values.numpy() for values in template.phases)
-    own_opacity, own_colour = template.draw(np.array([2.5, 3.5]) / PHASES)
+    own_opacity, own_colour = template.render(np.array([2.5, 3.5]) / PHASES)
     np.testing.assert_allclose(own_opacity, opacity[3:5, 2:4, 0].mean(axis=(0, 1)), atol=1e-12)
     np.testing.assert_allclose(np.moveaxis(own_colour, -1, 0), colour[3:5, 2:4].mean(axis=(0, 1)), atol=1e-12)
 
@@ -124,7 +124,7 @@ def test_a_frame_that_shows_the_object_otherwise_has_no_feasible_set(change: str
 
 
 def test_no_set_is_left_by_a_residual_that_is_larger_than_eps_everywhere() -> None:
-    """The lower bound of a cell may be smaller than eps where no drawing is: the frame has no set all the same."""
+    """The lower bound of a cell may be smaller than eps where no rendering is: the frame has no set all the same."""
     pixels = frames_with([(blob(), POSITIONS[:, 0])], noise=0.02)
     smallest = found(pixels, observed(POSITIONS), np.inf).residual[:, 0]
     sets = found(pixels, observed(POSITIONS), 0.999 * float(smallest.max()))

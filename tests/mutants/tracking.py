@@ -92,8 +92,8 @@ TRACKING_MUTANTS = (
     Mutant(
         "positions leave the offset of their frame out",
         DETECTOR,
-        "positions = self.selection.to_recording(centre + offset)",
-        "positions = self.selection.to_recording(centre)",
+        "rendered = (centre + np.where(seen.present[..., None], seen.offset, 0))[:, used]",
+        "rendered = centre[:, used]",
         SHIFT_TESTS,
     ),
 )

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """How much of a frame is looked at around an object."""
+    """How much of a frame is seen around an object."""
 
     half: NDArray[np.intp]  # (2,): px of the template to either side
     pool: int
@@ -125,7 +125,7 @@ def _fit(
         np.concatenate([getattr(view, name)[view.known] for view in views]) for name in ("background", "difference")
     )
     usual = background.mean(axis=0)
-    background = background - usual  # the drawing is (colour - opacity * usual) - opacity * background
+    background = background - usual  # the rendering is (colour - opacity * usual) - opacity * background
 
     def normal(weights: Array) -> sparse.csr_matrix:
         return at_nodes.T @ sparse.diags(weights) @ at_nodes
@@ -186,10 +186,12 @@ def _locate(template: Template, view: _View) -> Array:
     """The position at which the template explains a view best, near the known one."""
     step, position = 1 / NODES, view.position
     for _ in range(STEPS):
-        error = (view.difference - _drawn(template, view, position))[view.known]
+        error = (view.difference - _rendered(template, view, position))[view.known]
         slopes = np.stack(
             [
-                (_drawn(template, view, position + by) - _drawn(template, view, position - by))[view.known].ravel()
+                (_rendered(template, view, position + by) - _rendered(template, view, position - by))[
+                    view.known
+                ].ravel()
                 for by in (np.array([step, 0.0]), np.array([0.0, step]))
             ],
             axis=1,
@@ -199,7 +201,7 @@ def _locate(template: Template, view: _View) -> Array:
     return position
 
 
-def _drawn(template: Template, view: _View, position: Array) -> Array:
+def _rendered(template: Template, view: _View, position: Array) -> Array:
     """What the template adds to the background of a view."""
     places = _places(view, position, np.array(template.half))
     opacity = bilinear(template.opacity[..., None], *places)

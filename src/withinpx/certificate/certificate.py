@@ -55,15 +55,15 @@ class Limits:
 class SetMembership:
     """How an object's feasible sets are found, in px of the network's input (theory/set_membership.py)."""
 
-    eps: float  # the largest residual of a drawing that is where it belongs; a norm over pixels and colours
+    eps: float  # the largest residual of a rendering that is where it belongs; a norm over pixels and colours
     tolerance: tuple[float, float]  # g: the largest distance between the object's centre and the position
-    middle: tuple[float, float]  # from where its template is drawn to the position
+    middle: tuple[float, float]  # from where its template is rendered to the position
     reach: float  # sets are searched around z by so much along each axis
     floor: float | None  # the Cramer-Rao limit of the position, a standard deviation; None if unknown
 
     @property
     def furthest(self) -> float:
-        """The largest distance between the object's centre and where its template is drawn, along an axis."""
+        """The largest distance between the object's centre and where its template is rendered, along an axis."""
         return max(abs(middle) + g for middle, g in zip(self.middle, self.tolerance, strict=True))
 
 

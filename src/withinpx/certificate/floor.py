@@ -26,7 +26,7 @@ def position_floor(template: Template, stage: PlantingStage, positions: Array) -
     for by in step:
         after, before = (
             colour - opacity[..., None] * background
-            for opacity, colour in map(template.draw, (middle + by, middle - by))
+            for opacity, colour in map(template.render, (middle + by, middle - by))
         )
         slope = (after - before) * (NODES / 2 / template.pool)
         length = float(np.linalg.norm(slope))

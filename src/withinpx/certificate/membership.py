@@ -193,7 +193,7 @@ def _measured(case: _Case, one: _Candidate, first: Feasible) -> _Candidate | Non
 
 
 def _centre(case: _Case, one: _Candidate, positions: Array) -> Centre | None:
-    """The object's centre from where its template is drawn, in the frames that show it whole and by itself.
+    """The object's centre from where its template is rendered, in the frames that show it whole and by itself.
 
     Measured at full resolution, in px of the network's input.
     """
@@ -225,17 +225,17 @@ def _planted(case: _Case, one: _Candidate, found: Feasible) -> Check:
     index, zoom = one.index, case.footage.zoom
     inside_set = one.good & np.isfinite(found.low[:, index]).all(axis=1)
     positions = np.where(inside_set[:, None], found.best[:, index], np.nan) * zoom
-    drawn = plant_template(case.stage, one.recorded, positions[inside_set]) if inside_set.any() else None
+    rendered = plant_template(case.stage, one.recorded, positions[inside_set]) if inside_set.any() else None
     pasted = paste_pixels(case.stage, one.recorded, positions[case.kept_out])
     inside = outside = refused = 0
-    for planted in (drawn, pasted):
+    for planted in (rendered, pasted):
         if planted is not None:
             accepted, within = _accepted_and_within(case, one, planted)
             inside += int((accepted & within).sum())
             outside += int((accepted & ~within).sum())
             refused += int((~accepted).sum())
     message = (
-        f"drawn where it belongs, it leaves a residual of at most {one.search.eps:.2f}; of "
+        f"rendered where it belongs, it leaves a residual of at most {one.search.eps:.2f}; of "
         f"{inside + outside + refused} planted positions {inside} are inside their sets, {outside} outside, "
         f"{refused} refused (none may be outside)"
     )

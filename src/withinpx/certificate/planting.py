@@ -60,8 +60,8 @@ def plant_template(stage: PlantingStage, template: Template, positions: Array) -
         frame = number % len(stage.images)
         position = positions[random.integers(len(positions))] + random.uniform(-0.5, 0.5, 2)
         image = stage.erased(frame)
-        drawn = _Drawn(template, position, image.shape[:2])
-        image[drawn.pixels] += drawn.colour - drawn.opacity * stage.background(frame)[drawn.pixels]
+        rendered = _Rendering(template, position, image.shape[:2])
+        image[rendered.pixels] += rendered.colour - rendered.opacity * stage.background(frame)[rendered.pixels]
         images.append(to_uint8(image.clip(0, 1)))
         frames.append(frame)
         planted.append(position)
@@ -81,28 +81,28 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
         source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
         offset = random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
         image = stage.erased(target)
-        drawn = _Drawn(template, positions[source], image.shape[:2])
+        rendered = _Rendering(template, positions[source], image.shape[:2])
         rows, columns = (
-            slice(own.start + by, own.stop + by) for own, by in zip(drawn.pixels, offset[::-1], strict=True)
+            slice(own.start + by, own.stop + by) for own, by in zip(rendered.pixels, offset[::-1], strict=True)
         )
         if min(rows.start, columns.start) >= 0 and rows.stop <= image.shape[0] and columns.stop <= image.shape[1]:
-            background = stage.background(target)[rows, columns] - stage.background(source)[drawn.pixels]
-            own = to_float(stage.images[source])[drawn.pixels]
-            image[rows, columns] = own + (1 - drawn.opacity.clip(0, 1)) * background
+            background = stage.background(target)[rows, columns] - stage.background(source)[rendered.pixels]
+            own = to_float(stage.images[source])[rendered.pixels]
+            image[rows, columns] = own + (1 - rendered.opacity.clip(0, 1)) * background
             images.append(to_uint8(image.clip(0, 1)))
             frames.append(target)
             pasted.append(positions[source] + offset)
     return Planted(np.stack(images), np.array(frames), np.array(pasted)) if images else None
 
 
-class _Drawn:
+class _Rendering:
     """A template at a position in a frame of this height and width: which pixels it covers, and how."""
 
     def __init__(self, template: Template, position: Array, size: tuple[int, ...]) -> None:
         whole, pool = np.floor(position / template.pool), template.pool
         left, top = ((whole - template.half) * pool).astype(int)
         opacity, colour = (
-            values.repeat(pool, axis=0).repeat(pool, axis=1) for values in template.draw(position / pool - whole)
+            values.repeat(pool, axis=0).repeat(pool, axis=1) for values in template.render(position / pool - whole)
         )
         rows, columns = (
             slice(max(0, first), max(0, min(first + length, limit)))

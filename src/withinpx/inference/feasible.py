@@ -1,4 +1,4 @@
-"""The feasible set of each object in each frame: where it can be drawn without leaving too large a residual.
+"""The feasible set of each object in each frame: where it can be rendered without leaving too large a residual.
 
 ``theory/set_membership.py`` has the rule by which cells of the search grid are excluded. Frames are searched at the
 recording's resolution, whatever the network works at.
@@ -34,7 +34,7 @@ class Search:
 
     template: Template
     reach: float  # px of the network's input: how far from z along each axis
-    eps: float = np.inf  # the largest residual of a drawing that is where it belongs
+    eps: float = np.inf  # the largest residual of a rendering that is where it belongs
 
 
 @torch.no_grad()
@@ -52,7 +52,7 @@ def find_feasible(searches: Sequence[Search | None], pixels: Pixels, seen: Obser
 
 
 class _Located:
-    """Windows of the frames that hold all drawings that are searched; px of a template from here on."""
+    """Windows of the frames that hold all renderings that are searched; px of a template from here on."""
 
     def __init__(self, search: Search, pixels: Pixels, seen: Observations, index: int, zoom: float) -> None:
         template, device = search.template, pixels.images.device
@@ -139,7 +139,7 @@ def _patches(maps: Tensor, template: Template, frame: Tensor, row: Tensor, colum
 
 
 def _bounds(products: Float[Tensor, "b ... 5"], square: Float[Tensor, " b"]) -> tuple[Tensor, Tensor]:
-    """A lower bound on each cell's residual, and the residual of its mean drawing."""
+    """A lower bound on each cell's residual, and the residual of its mean rendering."""
     square = square.view(-1, *(1,) * (products.ndim - 1))
     products = products + square
     products[..., 4].clamp_(min=0)
@@ -205,7 +205,7 @@ class _Result:
         normal[~solvable] = torch.eye(2).to(normal)
         steps = -torch.linalg.solve(normal, slopes @ middle.unsqueeze(-1)).squeeze(-1).clamp(-1, 1)
         self._best[frame] += steps / PHASES
-        elsewhere = square[frame] - (weight * difference**2).sum(dim=(1, 2, 3))  # beside what is drawn
+        elsewhere = square[frame] - (weight * difference**2).sum(dim=(1, 2, 3))  # beside what is rendered
         moved = middle + (steps.unsqueeze(1) @ slopes).squeeze(1)
         self._residual[frame] = (moved.square().sum(dim=1) + elsewhere.clamp(min=0)).sqrt()
 

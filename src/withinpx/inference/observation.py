@@ -69,14 +69,14 @@ class Frames(Pixels):
 
 @dataclass(frozen=True)
 class Feasible:
-    """Where each object can be drawn without leaving too large a residual, in px of the network's input.
+    """Where each object can be rendered without leaving too large a residual, in px of the network's input.
 
     NaN where an object is not searched for (inference/feasible.py).
     """
 
-    residual: NDArray[np.float64]  # (f, n): the smallest of all drawings
+    residual: NDArray[np.float64]  # (f, n): the smallest of all renderings
     best: NDArray[np.float64]  # (f, n, 2): where that one is
-    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest position of the feasible drawings;
+    low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest position of the feasible renderings;
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An object's appearance as a function of the offset from its position: how it is drawn at any fraction of a pixel.
+"""An object's appearance as a function of the offset from its position: how it is rendered at any fraction of a pixel.
 
 It is measured on the recording (certificate/appearance.py), not rendered by the decoder, and so known to the noise.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 NODES = 4  # per px along each axis: between nodes an appearance is bilinear
-PHASES = 8  # drawings per pixel along each axis that the search for feasible sets compares with a frame
+PHASES = 8  # renderings per pixel along each axis that the search for feasible sets compares with a frame
 
 KERNEL = (1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16)  # frames and backgrounds are smoothed by it before all else:
 KERNEL_PX = len(KERNEL) // 2  # what differs from pixel to pixel is noise, and edges are felt from further away
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """The object drawn at offset o over a background B adds ``colour(o) - opacity(o) * B`` to it.
+    """The object rendered at offset o over a background B adds ``colour(o) - opacity(o) * B`` to it.
 
     Frames and backgrounds are smoothed. Offsets are from the object's position, in px of the frames times ``pool``:
     large objects are compared with means of ``pool`` x ``pool`` px. The nodes reach from -half - 1 to half + 1 along
@@ -49,7 +49,7 @@ class Template:
     def height(self) -> int:
         return 2 * self.half[1] + 1
 
-    def draw(self, fraction: Array) -> tuple[Array, Array]:
+    def render(self, fraction: Array) -> tuple[Array, Array]:
         """Opacity (h, w) and colour (h, w, c) of its pixels, for a position at a fraction (x, y) of the middle one."""
         (half_x, half_y), (x, y) = self.half, fraction
         columns, rows = ((np.arange(2 * half + 1) + 1.5 - part) * NODES for half, part in ((half_x, x), (half_y, y)))
@@ -59,8 +59,10 @@ class Template:
     def phases(self) -> tuple[Float[Tensor, "i j 1 h w"], Float[Tensor, "i j c h w"]]:
         """Opacity and colour at the fractions (j / PHASES, i / PHASES), i and j from 0 to PHASES."""
         steps = np.arange(PHASES + 1) / PHASES
-        drawn = [[self.draw(np.array([x, y])) for x in steps] for y in steps]
-        opacity, colour = (torch.from_numpy(np.array([[one[part] for one in row] for row in drawn])) for part in (0, 1))
+        rendered = [[self.render(np.array([x, y])) for x in steps] for y in steps]
+        opacity, colour = (
+            torch.from_numpy(np.array([[one[part] for one in row] for row in rendered])) for part in (0, 1)
+        )
         return opacity.unsqueeze(2), colour.movedim(-1, 2).contiguous()
 
     @cached_property
@@ -112,7 +114,7 @@ def between_nodes(places: Array, count: int) -> tuple[NDArray[np.intp], tuple[Ar
 def image_maps(
     difference: Float[Tensor, "b c h w"], background: Float[Tensor, "b c h w"], counted: Float[Tensor, "b 1 h w"]
 ) -> Float[Tensor, "b m h w"]:
-    """The maps of a frame in which products of differences from drawings are linear.
+    """The maps of a frame in which products of differences from renderings are linear.
 
     ``difference`` is the frame minus the background; only ``counted`` pixels enter.
     """
@@ -123,7 +125,7 @@ def image_maps(
 def _products(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Float[Tensor, "k m h w"]:
     """Weights of ``image_maps`` such that their sum is <e_1, e_2> less the frame's own <difference, difference>.
 
-    e = difference + opacity * B - colour is the frame minus the drawing.
+    e = difference + opacity * B - colour is the frame minus the rendering.
     """
     (a, p), (b, q) = one, other
     return torch.cat([(p * q).sum(dim=1, keepdim=True), -(a * q + b * p), a * b, -(p + q), a + b], dim=1)

@@ -48,7 +48,7 @@ class Trial:
 
     hypothesis: int  # its rank
     seed: int
-    perspective: bool = False  # with a network that is told where it renders
+    perspective: bool = False  # with a network whose renderings depend on where they are
     rounds: int = 1  # of training
     because: str = "it has the best score"
 

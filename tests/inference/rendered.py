@@ -1,4 +1,4 @@
-"""Templates with known values, and frames in which they are drawn at known positions."""
+"""Templates with known values, and frames in which they are rendered at known positions."""
 
 import numpy as np
 import torch
@@ -41,14 +41,14 @@ def smooth(template: Template) -> Template:
 def draw(image: Array, template: Template, position: Array) -> None:
     """Draw an object into an image (h, w, c)."""
     whole = np.floor(position).astype(int)
-    opacity, colour = template.draw(position - whole)
+    opacity, colour = template.render(position - whole)
     (left, top), (half_x, half_y) = whole, template.half
     part = image[top - half_y : top + half_y + 1, left - half_x : left + half_x + 1]
     part += colour - opacity[..., None] * part
 
 
 def frames_with(objects: list[tuple[Template, Array]], noise: float = 0.0, seed: int = 0) -> Pixels:
-    """Frames in which each object is drawn at its positions (f, 2), later ones over earlier ones, as bytes."""
+    """Frames in which each object is rendered at its positions (f, 2), later ones over earlier ones, as bytes."""
     random = np.random.default_rng(seed)
     images = []
     for frame in range(len(objects[0][1])):
