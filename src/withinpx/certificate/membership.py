@@ -22,7 +22,8 @@ from withinpx.inference.run import Sharp, run, search
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 
-KAPPA = 1.25  # eps is this times the largest of the smallest residuals of frames that training never saw
+KAPPA = 1.25  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
+# the object by itself
 
 NOWHERE = Centre((np.nan, np.nan), (np.nan, np.nan))  # not measured yet
 
@@ -181,7 +182,9 @@ def _theorem_px(case: _Case, certificate: ObjectCertificate, good: NDArray[np.bo
 def _measured(case: _Case, one: _Candidate, first: Feasible) -> _Candidate | None:
     """The object with its centre and eps; None if it is in no frame that training never saw, or has no clear edges."""
     index = one.index
-    known = case.kept_out[one.good[case.kept_out] & np.isfinite(first.residual[case.kept_out, index])]
+    shown = one.good & np.isfinite(first.residual[:, index])
+    by_itself = shown & case.alone[:, index]
+    known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else shown)[case.kept_out]]
     centre = _centre(case, one, first.best[:, index])
     if centre is None or not len(known):
         return None
