@@ -1,0 +1,90 @@
+"""Set membership measured on a tracked clip: it holds the truth, and it fails where its assumption does."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.certificate.observed import seen_at
+from tests.certificate.test_membership import certificate
+from tests.inference.rendered import blob
+from tests.tracked_clip import TrackedClip
+from withinpx.certificate import membership
+from withinpx.certificate.calibration import Shift
+from withinpx.certificate.centre import Centre
+from withinpx.certificate.membership import KAPPA, Footage, _Candidate, _Case, _planted
+from withinpx.experiments.truth import compare
+from withinpx.inference.feasible import Search
+from withinpx.inference.observation import Feasible
+from withinpx.inference.template import NODES
+
+KEPT_OUT = np.arange(2, 24, 5)
+
+
+@pytest.fixture(scope="module")
+def case(tracked: TrackedClip) -> _Case:
+    detector, frames = tracked.detector, tracked.made.clip.frames
+    footage = Footage(frames, detector.background, frames, detector.background, 1.0)
+    return _Case(detector.certificate, detector.model, detector.observe(frames), detector.shifts, KEPT_OUT, footage)
+
+
+@pytest.fixture(scope="module")
+def measured(case: _Case) -> _Candidate:
+    """Object 0, with its template, eps and centre."""
+    fitted = membership._candidate(case, case.certificate.objects[0])
+    assert fitted is not None
+    known = membership._measured(case, fitted, case.find([fitted]))
+    assert known is not None
+    return known
+
+
+def test_every_object_of_a_good_clip_has_a_set_that_holds_the_truth(tracked: TrackedClip) -> None:
+    detector = tracked.detector
+    assert all(obj.membership is not None for obj in detector.certificate.objects)
+    tracks = detector.detect(tracked.made.clip.frames)
+    assert np.isfinite(tracks.set_px[tracks.certified]).mean() > 0.9
+    against = compare(tracks, tracked.made.truth)
+    assert against.outside == 0
+    assert against.median < 0.3
+    assert np.nanmedian(tracks.bounds) < 1.5 < np.nanmin(tracks.theorem_px)
+
+
+def test_planted_positions_are_inside(case: _Case, measured: _Candidate) -> None:
+    check = _planted(case, measured, case.find([measured]))
+    assert check.met
+    assert check.value == 1.0
+
+
+def test_a_template_that_is_off_by_a_pixel_is_refused(case: _Case, measured: _Candidate) -> None:
+    """The planted object is where it is; its set is one pixel further."""
+    template = measured.search.template
+    moved = replace(
+        template, opacity=np.roll(template.opacity, NODES, axis=1), colour=np.roll(template.colour, NODES, axis=1)
+    )
+    wrong = replace(measured, search=replace(measured.search, template=moved))
+    assert not _planted(case, wrong, case.find([measured])).met
+
+
+def test_an_object_none_of_whose_planted_positions_is_accepted_is_refused(case: _Case, measured: _Candidate) -> None:
+    strict = replace(measured, search=replace(measured.search, eps=0.05 * measured.search.eps))
+    assert not _planted(case, strict, case.find([measured])).met
+
+
+def test_eps_comes_from_kept_out_frames_that_show_the_object_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
+    positions = np.full((5, 1, 2), 20.0)
+    residual = np.array([[9.0], [0.4], [0.5], [7.0], [8.0]])  # trained on, kept out twice, refused, beside another
+    first = Feasible(residual, positions, positions, positions)
+    good, alone = np.array([True, True, True, False, True]), np.array([[True], [True], [True], [True], [False]])
+    seen, shift = seen_at(positions), Shift.constant(np.zeros(2))
+    stand_in: Any = SimpleNamespace(
+        kept_out=np.array([1, 2, 3, 4]), alone=alone, positions=positions, seen=seen, certificate=certificate()
+    )
+    one = _Candidate(certificate().objects[0], good, Search(blob(), 7.0), blob(), shift, membership.NOWHERE)
+    known = membership._measured(stand_in, one, first)
+    assert known is not None
+    assert known.search.eps == pytest.approx(KAPPA * 0.5)
+    assert known.search.reach >= 6.0 + 0.1 + 0.3  # all that the theorem allows, and the centre's tolerance
+    assert KAPPA > 1
