@@ -226,7 +226,7 @@ def _membership(case: _Case, one: _Candidate, found: Feasible) -> SetMembership:
 def _planted(case: _Case, one: _Candidate, found: Feasible) -> Check:
     """Assumption 4 on planted truth: every planted position must lie inside its feasible set."""
     index, zoom = one.index, case.footage.zoom
-    inside_set = one.good & np.isfinite(found.low[:, index]).all(axis=1)
+    inside_set = one.good & case.alone[:, index] & np.isfinite(found.low[:, index]).all(axis=1)
     positions = np.where(inside_set[:, None], found.best[:, index], np.nan) * zoom
     rendered = plant_template(case.stage, one.recorded, positions[inside_set]) if inside_set.any() else None
     pasted = paste_pixels(case.stage, one.recorded, positions[case.kept_out])
