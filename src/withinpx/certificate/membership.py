@@ -22,7 +22,7 @@ from withinpx.inference.run import Sharp, run, search
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 
-KAPPA = 1.25  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
+KAPPA = 1.5  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
 # the object by itself
 
 NOWHERE = Centre((np.nan, np.nan), (np.nan, np.nan))  # not measured yet
