@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import withinpx
-from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, TrackedClip, brief_training
+from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, TrackedClip, brief_training, small_training
 from withinpx.tracking.tracks import COLUMNS
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 @pytest.fixture(scope="module")
 def result(tracked: TrackedClip) -> Iterator[withinpx.Result]:
     """An array, tracked in memory."""
-    with brief_training():
+    with small_training():
         yield withinpx.track(tracked.made.clip.frames, objects=3, channels=12, budget=1, device="cpu", progress=False)
 
 

@@ -3,7 +3,7 @@
 >>> import withinpx
 >>> result = withinpx.load_result("tracked")  # or withinpx.track("clip.mp4")
 >>> result.tracks
-Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+Tracks(24 frames, 3 objects, 7... of 72 positions certified)
 """
 
 import os

@@ -55,7 +55,7 @@ class Detector:
     >>> detector
     Detector(clip: 3 objects in 64x54 px, 3 of 3 objects certified)
     >>> detector.detect("clip")
-    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    Tracks(24 frames, 3 objects, 7... of 72 positions certified)
     """
 
     model: Autoencoder

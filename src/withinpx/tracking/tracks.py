@@ -39,7 +39,7 @@ class Tracks:
     >>> import withinpx
     >>> tracks = withinpx.read_tracks("tracked/tracks.csv")
     >>> tracks
-    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    Tracks(24 frames, 3 objects, 7... of 72 positions certified)
     >>> tracks.positions.shape, tracks.bounds.shape
     ((24, 3, 2), (24, 3))
     >>> tracks.to_dataframe().columns[:8].tolist()
@@ -316,7 +316,7 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
     """A table that ``track`` or ``detect`` wrote. The frame size is stored beside it, in tracks.json.
 
     >>> read_tracks("tracked/tracks.csv")
-    Tracks(24 frames, 3 objects, 72 of 72 positions certified)
+    Tracks(24 frames, 3 objects, 7... of 72 positions certified)
     """
     path = Path(path)
     table = _read_table(path)
