@@ -151,8 +151,11 @@ def _fit(
         start = np.concatenate([np.moveaxis(added, -1, 0).ravel(), earlier.opacity.ravel()])
     jacobi = sparse.diags(1 / matrix.diagonal())
     solved, _ = cg(matrix, known.T.ravel(), x0=start, rtol=TOLERANCE, maxiter=MOST_ITERATIONS, M=jacobi)
-    *added, covered = solved.reshape(colours + 1, rows, columns)
-    return Template(covered, np.stack(added, axis=-1) + covered[..., None] * usual, window.pool)
+    *added, covered = (
+        solved.reshape(colours + 1, rows, columns).astype(np.float32).astype(np.float64)
+    )  # as it is stored
+    colour = (np.stack(added, axis=-1) + covered[..., None] * usual).astype(np.float32)
+    return Template(covered, colour.astype(np.float64), window.pool)
 
 
 def _places(view: _View, position: Array, half: NDArray[np.intp]) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ FILES = {  # name of the download: name in the run's folder
 }
 DETECTOR = "detector.zip"
 DETECTOR_FILES = (  # all that ``withinpx detect`` and ``edit`` need
-    *("model.safetensors", "detector.json", "background.safetensors", "background.png"),
+    *("model.safetensors", "detector.json", "background.safetensors", "background.png", "templates.safetensors"),
     *("certificate.json", "log.jsonl", "run.json"),
 )
 

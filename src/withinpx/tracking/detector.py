@@ -317,16 +317,17 @@ def _read_shift(content: dict[str, Any]) -> Shift:
     return Shift(positions, shifts, float(content["bandwidth"]))
 
 
-def _template_arrays(templates: Templates) -> dict[str, NDArray[np.float64]]:
+def _template_arrays(templates: Templates) -> dict[str, NDArray[np.float32]]:
     arrays: dict[str, NDArray[np.float64]] = {}
     for index, template in enumerate(templates):
         if template is not None:
             arrays |= {f"opacity_{index}": template.opacity, f"colour_{index}": template.colour}
-    return {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    return {name: np.ascontiguousarray(values, np.float32) for name, values in arrays.items()}
 
 
-def _read_templates(arrays: dict[str, NDArray[np.float64]], pools: list[int | None]) -> Templates:
+def _read_templates(arrays: dict[str, NDArray[np.float32]], pools: list[int | None]) -> Templates:
+    values = {name: array.astype(np.float64) for name, array in arrays.items()}
     return tuple(
-        None if pool is None else Template(arrays[f"opacity_{index}"], arrays[f"colour_{index}"], int(pool))
+        None if pool is None else Template(values[f"opacity_{index}"], values[f"colour_{index}"], int(pool))
         for index, pool in enumerate(pools)
     )
