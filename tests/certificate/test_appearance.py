@@ -1,5 +1,7 @@
 """Templates measured on frames: the noise is all that they leave, whatever lies behind the object."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from withinpx.certificate.appearance import LARGEST_PX, Appearance, measure_appe
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.planting import PlantingStage
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
+from withinpx.inference.template import FLAT, Size
 
 NOISE = 0.01
 BOX = np.array([9.0, 9.0])
@@ -21,12 +24,12 @@ def textured(seed: int = 0) -> FloatImages:
     return np.asarray(0.4 + 0.06 * smooth / smooth.std(), np.float32)[None]
 
 
-def recorded(positions: Array, background: FloatImages, seed: int = 0) -> ByteImages:
+def recorded(positions: Array, background: FloatImages, seed: int = 0, size: Size = FLAT) -> ByteImages:
     """The object at positions (f, 2) before a background, with noise, as bytes."""
-    random, images = np.random.default_rng(seed), []
+    random, images, template = np.random.default_rng(seed), [], replace(blob(), size=size)
     for position in positions:
         image = background[0].astype(np.float64)
-        draw(image, blob(), position)
+        draw(image, template.scaled(float(template.size_at(position))), position)
         images.append(image + random.normal(0, NOISE, image.shape))
     return np.asarray((np.stack(images).clip(0, 1) * 255).round(), np.uint8)
 
@@ -97,6 +100,40 @@ def test_large_objects_are_measured_in_means_of_pixels(positions: Array) -> None
     assert appearance.smooth.pool == appearance.recorded.pool == 2
     truth, measured = both_drawn(appearance, np.array([0.5, 0.5]), 0.4)
     assert np.sqrt(np.mean((truth - measured) ** 2)) < 0.02
+
+
+PERSPECTIVE = (0.6, 0.0, 0.8 / SIDE)  # as large again at the bottom of the frame as at its top
+
+
+def test_the_size_of_an_object_in_perspective_is_measured_with_its_appearance(positions: Array) -> None:
+    background = textured()
+    frames = recorded(positions, background, size=PERSPECTIVE)
+    found = measure_appearance(frames, background, positions, BOX).smooth
+    sizes, truth = found.size_at(positions), PERSPECTIVE[0] + positions[:, 1] * PERSPECTIVE[2]
+    assert np.ptp(truth) > 0.4
+    np.testing.assert_allclose(sizes / np.median(sizes), truth / np.median(truth), atol=0.03)
+
+
+def test_an_object_that_keeps_its_size_is_rendered_at_one(appearance: Appearance) -> None:
+    assert appearance.smooth.size == appearance.recorded.size == FLAT
+
+
+def test_what_other_objects_hold_of_a_frame_is_not_the_object_s(positions: Array) -> None:
+    background = textured()
+    frames = recorded(positions, background)
+    others = []
+    for frame, (x, y) in zip(frames, positions, strict=True):
+        left, top = int(x) + 6, int(y) - 3
+        frame[top : top + 8, left : left + 4] = 255
+        others.append(np.array([[left, top, left + 4, top + 8]]))
+    added = []
+    for known in (others, ()):
+        template = measure_appearance(frames, background, positions, BOX, known).recorded
+        opacity, colour = template.render(np.array([0.5, 0.5]))
+        half_x, half_y = template.half
+        added.append(float((colour[..., 0] - 0.4 * opacity)[half_y, half_x + 7]))
+    assert abs(added[0]) < 0.05
+    assert added[1] > 0.3
 
 
 def test_the_floor_is_the_noise_over_the_slope_of_the_drawing(appearance: Appearance, positions: Array) -> None:

@@ -106,6 +106,50 @@ def test_an_object_as_faint_as_the_noise_has_no_measured_centre() -> None:
     assert centre_of(frames_of(SQUARE, at, noise=12.0, contrast=8.0), background(), at, box(SQUARE)) is None
 
 
+def test_what_other_objects_hold_of_a_frame_is_left_out() -> None:
+    at = centres()
+    frames, others = frames_of(SQUARE, at), []
+    for frame, (x, y) in zip(frames, at, strict=True):
+        left, top = round(x + 6), round(y - 3)
+        frame[top : top + 6, left : left + 3] = 200
+        others.append(np.array([[left, top, left + 3, top + 6]]))
+    plain = measured(SQUARE, at, frames_of(SQUARE, at))
+    with_others = centre_of(frames, background(), at, box(SQUARE), others=others)
+    assert with_others is not None
+    assert with_others.tolerance == pytest.approx(plain.tolerance, abs=0.05)
+    assert is_within(with_others, (0.0, 0.0))
+
+
+def test_a_few_bright_pixels_beside_an_object_do_not_hide_its_edges() -> None:
+    """One frame shows them, and is the only one at its fraction of a pixel."""
+    at = np.column_stack([np.floor(centres()[:, 0]) + 0.6, np.floor(centres()[:, 1]) + 0.3])
+    at = np.concatenate([at, centres(24)])
+    frames = frames_of(SQUARE, at, noise=1.0)
+    x, y = np.floor(at[-1]).astype(int)
+    frames[-1, y - 7, x - 6] = frames[-1, y + 7, x + 2] = 255
+    found = measured(SQUARE, at, frames)
+    assert is_within(found, (0.0, 0.0))
+    assert max(found.tolerance) < 0.6
+
+
+def test_the_centre_is_measured_at_the_usual_size_of_an_object_in_perspective() -> None:
+    at = centres()
+    sizes = 0.75 + 0.5 * (at[:, 1] - 15) / 10
+    frames = np.concatenate(
+        [
+            frames_of([(size * x, size * y) for x, y in TRIANGLE], position[None])
+            for size, position in zip(sizes, at, strict=True)
+        ]
+    )
+    at_one_size = measured(TRIANGLE, at, frames_of(TRIANGLE, at))
+    found = centre_of(frames, background(), at, box(TRIANGLE), sizes=sizes)
+    assert found is not None
+    assert is_within(found, (0.0, 0.0))
+    assert max(found.tolerance) < max(at_one_size.tolerance) + 0.15
+    blurred = centre_of(frames, background(), at, 1.25 * box(TRIANGLE))
+    assert blurred is None or max(blurred.tolerance) > max(found.tolerance) + 0.15
+
+
 def test_an_object_near_the_border_is_measured_by_what_is_in_the_frame() -> None:
     at = centres(40)
     at[:, 1] = 5.0 + at[:, 1] % 1.0  # its upper edge is a pixel or two from the border

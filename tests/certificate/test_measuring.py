@@ -76,7 +76,7 @@ def test_eps_comes_from_kept_out_frames_that_show_the_object_by_itself(monkeypat
     monkeypatch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
     positions = np.full((5, 1, 2), 20.0)
     residual = np.array([[9.0], [0.4], [0.5], [7.0], [8.0]])  # trained on, kept out twice, refused, beside another
-    first = Feasible(residual, positions, positions, positions)
+    first = Feasible(residual, positions, positions, positions, np.ones_like(residual))
     good, alone = np.array([True, True, True, False, True]), np.array([[True], [True], [True], [True], [False]])
     seen, shift = seen_at(positions), Shift.constant(np.zeros(2))
     stand_in: Any = SimpleNamespace(

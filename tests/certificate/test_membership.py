@@ -36,11 +36,11 @@ def certificate(membership: SetMembership | None = MEMBERSHIP, *checks: Check) -
     return Certificate("clip", 3, 1, 9, 15, 0.8, 3.2, 1.0, (obj,))
 
 
-def with_sets(seen: Observations, half: float) -> Observations:
-    """Sets that reach this far around where each template is drawn."""
-    drawn = seen.centre - MEMBERSHIP.middle
-    residual = np.full(seen.present.shape, 0.4)
-    return replace(seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half))
+def with_sets(seen: Observations, half: float, size: float = 1.0) -> Observations:
+    """Sets that reach this far around where each template is drawn, at this size."""
+    drawn = seen.centre - size * np.array(MEMBERSHIP.middle)
+    residual, sizes = np.full(seen.present.shape, 0.4), np.full(seen.present.shape, size)
+    return replace(seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half, sizes))
 
 
 def tracks_of(seen: Observations, known: Certificate) -> Tracks:
@@ -85,6 +85,17 @@ def test_displacements_of_a_rigid_object_do_not_depend_on_where_its_centre_is(se
     np.testing.assert_allclose(tracks.motion_bounds[1:], 0.8 + 2 * ROUNDING_PX)
     loose = tracks_of(seen, certificate(None))
     np.testing.assert_allclose(loose.motion_bounds[1:], 2 * loose.bounds[1:])
+
+
+@pytest.mark.parametrize("size", [0.7, 1.4])
+def test_the_tolerance_grows_with_an_object_that_is_seen_in_perspective(seen: Observations, size: float) -> None:
+    """Its centre is off by a part of its size, so displacements depend on it too."""
+    tracks = tracks_of(with_sets(seen, 0.4, size), certificate())
+    np.testing.assert_allclose(tracks.positions, seen.centre)
+    np.testing.assert_allclose(tracks.bounds, 0.4 + 0.3 * (1 + abs(size - 1)) + ROUNDING_PX)
+    np.testing.assert_allclose(tracks.motion_bounds[1:], 2 * (0.4 + 0.3 * abs(size - 1) + ROUNDING_PX))
+    short = certificate(replace(MEMBERSHIP, reach=6.41))  # enough for the usual size only
+    assert np.isnan(tracks_of(with_sets(seen, 0.4, size), short).set_px).all()
 
 
 def test_a_frame_in_which_no_rendering_fits_is_refused_by_name(seen: Observations) -> None:

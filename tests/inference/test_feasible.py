@@ -9,7 +9,7 @@ import torch
 from tests.inference.rendered import Array, blob, frames_with, observed, smooth
 from withinpx.inference.feasible import BESIDE_PX, Search, find_feasible
 from withinpx.inference.observation import Feasible, Observations, Pixels
-from withinpx.inference.template import KERNEL_PX, PHASES, Template, smoothed
+from withinpx.inference.template import FLAT, KERNEL_PX, PHASES, Template, smoothed
 
 POSITIONS = np.array([[[26.3, 31.8]], [[32.0, 29.5]], [[30.71, 33.06]]])
 
@@ -67,6 +67,28 @@ def test_a_drawn_object_lies_inside_its_set(seed: int, noise: float) -> None:
     assert (sets.low <= POSITIONS).all()
     assert (sets.high >= POSITIONS).all()
     assert np.abs(sets.best - POSITIONS).max() < (0.15 if noise else 0.02)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_object_in_perspective_lies_inside_the_set_of_a_template_that_grows(seed: int) -> None:
+    """A template of one size leaves several times the residual."""
+    growing = replace(smooth(blob(seed)), size=(0.4, 0.0, 0.02))
+    sizes = growing.size_at(POSITIONS[:, 0])
+    frames = [
+        frames_with([(blob(seed).scaled(float(size)), at)], 0.005, seed)
+        for size, at in zip(sizes, POSITIONS, strict=True)
+    ]
+    pixels = Pixels(torch.cat([one.images for one in frames]), frames[0].backgrounds)
+    seen = observed(POSITIONS, np.array([1.0, -2.0]))
+    smallest = find_feasible([Search(growing, 5.0)], pixels, seen)
+    np.testing.assert_allclose(smallest.size[:, 0], sizes)
+    assert np.ptp(sizes) > 0.05
+    sets = find_feasible([Search(growing, 5.0, 1.1 * float(smallest.residual.max()))], pixels, seen)
+    assert (sets.low <= POSITIONS).all()
+    assert (sets.high >= POSITIONS).all()
+    assert np.abs(sets.best - POSITIONS).max() < 0.1
+    of_one_size = find_feasible([Search(replace(growing, size=FLAT).scaled(1.3), 5.0)], pixels, seen)
+    assert of_one_size.residual.min() > 2 * smallest.residual.max()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -10,6 +10,7 @@ noise averages out, and the object is seen at many fractions of a pixel.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,9 +27,12 @@ OUTER = 1 / 16  # of it: what is fainter is not counted as the object
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 FINE = 4  # nodes of the grid per pixel
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
-MARGIN_PX = 4  # around the rendered box; the outer half of it shows the noise
+MARGIN_PX = 4  # around the rendered box;
+RING = MARGIN_PX * FINE // 2  # nodes: the outer half of it shows the noise
 
 Array = NDArray[np.float64]
+Boxes = NDArray[np.intp]  # (k, 4): left, top, right and bottom, px
+Ends = tuple[float, float]  # of a box along one axis
 
 
 @dataclass(frozen=True)
@@ -49,41 +53,59 @@ class Centre:
 
 
 @dataclass(frozen=True, eq=False)
-class Strength:
-    """How much each node of a portrait differs from the background, beyond noise."""
-
-    values: Array  # (h, w); NaN where nothing is known
-    noise: float  # the largest where there is no object
-
-    def times(self, factor: Array) -> "Strength":
-        return Strength(self.values * factor, self.noise)
-
-
-@dataclass(frozen=True, eq=False)
 class Portrait:
-    """The mean of many frames around an object, on a fine grid whose middle is the reported position."""
+    """The mean of many frames around an object, on a fine grid whose middle is the reported position.
 
-    colour: Strength  # in the colour that differs most
-    luma: Strength  # in brightness: videos keep it at full resolution, and colours at half of it
+    Its strength is how much it differs from the background, beyond noise; NaN where nothing is known.
+    """
+
+    colour: Array  # (h, w): strength in the colour that differs most
+    luma: Array  # (h, w): in brightness, which videos keep at full resolution, and colours at half of it
     lit: Array  # (h, w): 0 in the object's shadow, else 1
 
 
-def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array, reach: Array) -> Portrait | None:
-    """From positions (f, 2) in frames (f, h, w, c); None if there are none."""
+def free_pixels(left: int, top: int, shape: tuple[int, int], others: Boxes) -> NDArray[np.bool_]:
+    """Which pixels of a part of a frame no other object's box holds."""
+    free = np.ones(shape, bool)
+    for first_x, first_y, last_x, last_y in others - np.array([left, top, left, top]):
+        free[max(first_y, 0) : max(last_y, 0), max(first_x, 0) : max(last_x, 0)] = False
+    return free
+
+
+def take_portrait(
+    frames: ByteImages,
+    backgrounds: FloatImages,
+    positions: Array,
+    reach: Array,
+    *,
+    sizes: Array | None = None,
+    others: Sequence[Boxes] = (),
+) -> Portrait | None:
+    """From positions (f, 2) in frames (f, h, w, c); None if there are none.
+
+    The object's ``sizes`` (f,) there are made equal, and what ``others`` hold of each frame is left out.
+    """
+    sizes = np.ones(len(frames)) if sizes is None else sizes
     half = np.ceil(reach).astype(int)
     width, height = (2 * half * FINE + 1).tolist()
     sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
     counts = np.zeros((height, width))
     weights = _phase_weights(positions)
     for frame, position in enumerate(positions):
-        left, top = np.floor(position).astype(int) - half
-        right, bottom = min(left + 2 * half[0] + 1, frames.shape[2]), min(top + 2 * half[1] + 1, frames.shape[1])
+        seen = np.ceil(half * sizes[frame]).astype(int)
+        left, top = np.floor(position).astype(int) - seen
+        right, bottom = min(left + 2 * seen[0] + 1, frames.shape[2]), min(top + 2 * seen[1] + 1, frames.shape[1])
         left, top = max(left, 0), max(top, 0)
         background = backgrounds[frame if len(backgrounds) > 1 else 0][top:bottom, left:right]
         difference = to_float(frames[frame, top:bottom, left:right]) - background
-        values = np.concatenate([difference, difference**2, background], axis=-1)
+        free = (
+            free_pixels(left, top, difference.shape[:2], others[frame])
+            if len(others)
+            else np.ones(difference.shape[:2], bool)
+        )
+        values = np.concatenate([difference, difference**2, background], axis=-1) * free[..., None]
         columns, rows = (
-            np.floor((np.arange(first, last) + 0.5 - position[axis] + half[axis]) * FINE).astype(int)
+            np.floor(((np.arange(first, last) + 0.5 - position[axis]) / sizes[frame] + half[axis]) * FINE).astype(int)
             for axis, first, last in ((0, left, right), (1, top, bottom))
         )
         for down, across in product((0, 1), repeat=2):  # a pixel counts for the nodes within a quarter of a pixel of it
@@ -93,7 +115,7 @@ def take_portrait(frames: ByteImages, backgrounds: FloatImages, positions: Array
             )
             at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
             sums[at_nodes] += weights[frame] * values[np.ix_(in_rows, in_columns)]
-            counts[at_nodes] += weights[frame]
+            counts[at_nodes] += weights[frame] * free[np.ix_(in_rows, in_columns)]
     known = counts > 0
     if not known.any():
         return None
@@ -108,14 +130,11 @@ def _phase_weights(positions: Array) -> Array:
 
 
 def _portrait(difference: Array, square: Array, background: Array, known: NDArray[np.bool_]) -> Portrait:
-    edge = MARGIN_PX * FINE // 2
     ring = known.copy()
-    ring[edge:-edge, edge:-edge] = False
+    ring[RING:-RING, RING:-RING] = False
     beyond = np.sqrt(np.maximum(square - np.median(square[ring], axis=0), 0)).max(axis=-1)
     brightness = np.abs(difference @ LUMA if difference.shape[-1] == len(LUMA) else difference[..., 0])
-    colour, luma = (
-        Strength(np.where(known, values, np.nan), float(values[ring].max())) for values in (beyond, brightness)
-    )
+    colour, luma = (np.where(known, values, np.nan) for values in (beyond, brightness))
     image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
     lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
     return Portrait(colour, luma, lit.numpy())
@@ -140,7 +159,7 @@ def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
 
     By colour, or by luma along an axis on which that is more definite and its inner box is no smaller.
     """
-    boxes = [_boxes(strength.times(lit), box) for strength in (portrait.colour, portrait.luma)]
+    boxes = [_boxes(strength * lit, box) for strength in (portrait.colour, portrait.luma)]
     ends = []
     for colour, luma in zip(*boxes, strict=True):
         middle, g = centre_interval(*colour)
@@ -152,24 +171,34 @@ def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     return np.array(ends).T
 
 
-def _boxes(strength: Strength, box: Array) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Along x and y, the ends of the outer and of the inner box; NaN if the noise hides them."""
-    values, noise = strength.values, strength.noise
-    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / values.size)
-    full = float(np.nanquantile(values, 1 - share))
+def _boxes(strength: Array, box: Array) -> list[tuple[Ends, Ends]]:
+    """Along x and y, the ends of the outer and of the inner box; NaN if the noise hides them.
+
+    The noise is what the grid shows where there is no object: the most of it, or what a line of it usually shows. With
+    the latter, where a line beside the object shows more, the outer box is larger; the smaller of the two is taken.
+    """
+    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
+    full = float(np.nanquantile(strength, 1 - share))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
+        profiles = [np.nanmax(strength, axis=axis) for axis in (0, 1)]
+    rings = [np.concatenate([profile[:RING], profile[-RING:]]) for profile in profiles]
+    most = float(np.nanmax(np.concatenate(rings)))
+    boxes = []
+    for profile, ring in zip(profiles, rings, strict=True):
+        found = [_outer_and_inner(profile, full, noise) for noise in (most, float(np.nanmedian(ring)))]
+        boxes.append(min(found, key=lambda one: np.nan_to_num(one[0][1] - one[0][0], nan=np.inf)))
+    return boxes
+
+
+def _outer_and_inner(profile: Array, full: float, noise: float) -> tuple[Ends, Ends]:
     seen = max(OUTER * full, noise)
     hidden = np.nan  # of the edge from the inner box to what is seen; unknown if the noise hides most of it
     if seen < INNER / 2 * full:
         hidden = (seen - OUTER * full) / (INNER * full - seen)
-    boxes = []
-    for axis in (0, 1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
-            profile = np.nanmax(values, axis=axis)
-        (first, _), (last, _) = _edges(profile, seen)
-        (_, near), (_, far) = _edges(profile, INNER * full)
-        boxes.append(((first + hidden * (first - near), last + hidden * (last - far)), (near, far)))
-    return boxes
+    (first, _), (last, _) = _edges(profile, seen)
+    (_, near), (_, far) = _edges(profile, INNER * full)
+    return (first + hidden * (first - near), last + hidden * (last - far)), (near, far)
 
 
 def _edges(profile: Array, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -202,11 +231,20 @@ def _edges(profile: Array, level: float) -> tuple[tuple[float, float], tuple[flo
 
 
 def centre_of(
-    frames: ByteImages, backgrounds: FloatImages, positions: Array, box: Array, zoom: float = 1.0
+    frames: ByteImages,
+    backgrounds: FloatImages,
+    positions: Array,
+    box: Array,
+    zoom: float = 1.0,
+    *,
+    sizes: Array | None = None,
+    others: Sequence[Boxes] = (),
 ) -> Centre | None:
     """The centre of an object around its reported positions (f, 2) in frames (f, h, w, c).
 
     ``zoom`` is how many px of these frames are one px of the network's input, by which the object's box is measured.
+    ``sizes`` (f,) are over the usual one, for which the centre is. What ``others`` hold of each frame is left out.
     """
-    portrait = take_portrait(frames, backgrounds, positions, box / 2 + MARGIN_PX * max(1.0, zoom))
+    reach = box / 2 + MARGIN_PX * max(1.0, zoom)
+    portrait = take_portrait(frames, backgrounds, positions, reach, sizes=sizes, others=others)
     return None if portrait is None else measure_centre(portrait, box)

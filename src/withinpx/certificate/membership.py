@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
 from withinpx.certificate.calibration import Shift, shifts_at
-from withinpx.certificate.centre import Centre, centre_of
+from withinpx.certificate.centre import Boxes, Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.full_resolution import overlapping
 from withinpx.certificate.planting import Planted, PlantingStage, paste_pixels, plant_template
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages
-from withinpx.inference.feasible import Search
+from withinpx.inference.feasible import NEAR_PX, Search
 from withinpx.inference.observation import Feasible, Observations
 from withinpx.inference.run import Sharp, run, search
 from withinpx.inference.template import Template
@@ -87,6 +87,14 @@ class _Case:
     @cached_property
     def stage(self) -> PlantingStage:
         return PlantingStage.of(self.footage.sharp_images, self.footage.sharp_background, self.kept_out)
+
+    def others(self, index: int, frames: NDArray[np.intp]) -> list[Boxes]:
+        """The boxes of all other objects in each frame, px of the sharp images."""
+        middle, half = self.seen.centre + self.seen.offset, self.seen.box / 2 + NEAR_PX
+        corners = np.concatenate([middle - half, middle + half], axis=-1) * self.footage.zoom
+        present = self.seen.present.copy()
+        present[:, index] = False
+        return [corners[frame, present[frame]].round().astype(int) for frame in frames]
 
     def find(self, candidates: Iterable["_Candidate"]) -> Feasible:
         searches: list[Search | None] = [None] * self.model.config.objects
@@ -166,6 +174,7 @@ def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None
         footage.sharp_background.of(frames),
         case.positions[frames, index] * footage.zoom,
         np.median(case.seen.box[frames, index], axis=0) * footage.zoom,
+        case.others(index, frames),
     )
     shift = case.shifts[index]
     search = Search(appearance.smooth, _theorem_px(case, certificate, good, shift))
@@ -185,28 +194,37 @@ def _measured(case: _Case, one: _Candidate, first: Feasible) -> _Candidate | Non
     shown = one.good & np.isfinite(first.residual[:, index])
     by_itself = shown & case.alone[:, index]
     known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else shown)[case.kept_out]]
-    centre = _centre(case, one, first.best[:, index])
+    centre = _centre(case, one, first)
     if centre is None or not len(known):
         return None
     apart = (first.best - case.positions)[one.good & np.isfinite(first.best[:, index]).all(axis=1), index]
     shift = replace(one.shift, shifts=one.shift.shifts + np.median(apart, axis=0) + np.array(centre.middle))
-    reach = _theorem_px(case, one.certificate, one.good, shift) + centre.furthest
+    resized = float(np.abs(first.size[shown, index] - 1).max())
+    reach = _theorem_px(case, one.certificate, one.good, shift) + centre.furthest * (1 + resized)
     eps = KAPPA * float(first.residual[known, index].max())
     return replace(one, search=replace(one.search, reach=reach, eps=eps), shift=shift, centre=centre)
 
 
-def _centre(case: _Case, one: _Candidate, positions: Array) -> Centre | None:
+def _centre(case: _Case, one: _Candidate, first: Feasible) -> Centre | None:
     """The object's centre from where its template is rendered, in the frames that show it whole and by itself.
 
     Measured at full resolution, in px of the network's input.
     """
-    seen, footage = case.seen, case.footage
+    seen, footage, positions = case.seen, case.footage, first.best[:, one.index]
     shown = np.flatnonzero(one.good & case.alone[:, one.index] & np.isfinite(positions).all(axis=1))
     if not len(shown):
         return None
     box = np.median(seen.box[shown, one.index], axis=0) * footage.zoom
     backgrounds = footage.sharp_background.of(shown)
-    centre = centre_of(footage.sharp_images[shown], backgrounds, positions[shown] * footage.zoom, box, footage.zoom)
+    centre = centre_of(
+        footage.sharp_images[shown],
+        backgrounds,
+        positions[shown] * footage.zoom,
+        box,
+        footage.zoom,
+        sizes=first.size[shown, one.index],
+        others=case.others(one.index, shown),
+    )
     return None if centre is None else centre.scaled(1 / footage.zoom)
 
 

@@ -99,6 +99,7 @@ class _Rendering:
     """A template at a position in a frame of this height and width: which pixels it covers, and how."""
 
     def __init__(self, template: Template, position: Array, size: tuple[int, ...]) -> None:
+        template = template.scaled(float(template.size_at(position)))
         whole, pool = np.floor(position / template.pool), template.pool
         left, top = ((whole - template.half) * pool).astype(int)
         opacity, colour = (

@@ -162,10 +162,10 @@ def count_certified(made: ZooClip, tracks: Tracks) -> tuple[int, int]:
         for index, column in match(objects, tracks).items()
         if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
     )
-    return certified, sum(_count_outside(made, tracks, column) for column in range(tracks.objects))
+    return certified, sum(count_outside(made, tracks, column) for column in range(tracks.objects))
 
 
-def _count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
+def count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
     """Certified positions of a track that are outside a bound around the object that the track is usually nearest to.
 
     A position in a frame that shows nothing of the object is outside; frames that show a part of it are not compared.

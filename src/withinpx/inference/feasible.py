@@ -5,7 +5,7 @@ recording's resolution, whatever the network works at.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -44,20 +44,35 @@ def find_feasible(searches: Sequence[Search | None], pixels: Pixels, seen: Obser
     boxes = _Boxes(seen, zoom, pixels)
     for index, search in enumerate(searches):
         (shown,) = np.nonzero(seen.present[:, index])
-        if search is not None and len(shown):
-            located = _Located(search, pixels, seen, index, zoom)
-            for name, values in _search(search, located, boxes.free(index, located.windows)).items():
-                getattr(found, name)[shown, index] = values if values.ndim == 1 else values / zoom
+        if search is None or not len(shown):
+            continue
+        z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
+        sizes = search.template.size_at(zoom * middle)
+        found.size[shown, index] = sizes
+        for size in np.unique(sizes):
+            own = replace(search, template=search.template.scaled(size))
+            same = _Seen(shown[sizes == size], z[sizes == size], middle[sizes == size])
+            located = _Located(own, pixels, same, zoom)
+            for name, values in _search(own, located, boxes.free(index, located.windows)).items():
+                getattr(found, name)[same.frames, index] = values if values.ndim == 1 else values / zoom
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """One object in the frames that show it at one size, px of the network's input."""
+
+    frames: NDArray[np.intp]
+    z: Array  # (f, 2)
+    middle: Array  # (f, 2): of what the network rendered, where the frame shows it
 
 
 class _Located:
     """Windows of the frames that hold all renderings that are searched; px of a template from here on."""
 
-    def __init__(self, search: Search, pixels: Pixels, seen: Observations, index: int, zoom: float) -> None:
-        template, device = search.template, pixels.images.device
-        (shown,) = np.nonzero(seen.present[:, index])
-        z, middle = (zoom * values[shown, index] for values in (seen.z, seen.centre + seen.offset))
+    def __init__(self, search: Search, pixels: Pixels, seen: "_Seen", zoom: float) -> None:
+        template, device, shown = search.template, pixels.images.device, seen.frames
+        z, middle = zoom * seen.z, zoom * seen.middle
         self.pool, (half_x, half_y) = template.pool, template.half
         reach = search.reach * zoom / self.pool
         cells = int(np.ceil(2 * reach)) + 2

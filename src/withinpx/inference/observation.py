@@ -78,10 +78,12 @@ class Feasible:
     best: NDArray[np.float64]  # (f, n, 2): where that one is
     low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest position of the feasible renderings;
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
+    size: NDArray[np.float64]  # (f, n): of what was rendered, over the object's usual one
 
     @classmethod
     def nowhere(cls, frames: int, objects: int) -> "Feasible":
-        return cls(np.full((frames, objects), np.nan), *(np.full((frames, objects, 2), np.nan) for _ in range(3)))
+        shapes = ((), (2,), (2,), (2,), ())
+        return cls(*(np.full((frames, objects, *shape), np.nan) for shape in shapes))
 
     def only(self, frames: NDArray[np.intp]) -> "Feasible":
         return Feasible(*(getattr(self, field.name)[frames] for field in fields(self)))

@@ -4,7 +4,7 @@ It is measured on the recording (certificate/appearance.py), not rendered by the
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -15,11 +15,15 @@ from torch import Tensor
 
 NODES = 4  # per px along each axis: between nodes an appearance is bilinear
 PHASES = 8  # renderings per pixel along each axis that the search for feasible sets compares with a frame
+MOST_GROWTH = 2.0  # times its usual size at most, and as a divisor at least
+KEPT_SIZES = 8  # of a template, with all that a search computes once for each
 
 KERNEL = (1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16)  # frames and backgrounds are smoothed by it before all else:
 KERNEL_PX = len(KERNEL) // 2  # what differs from pixel to pixel is noise, and edges are felt from further away
 
 Array = NDArray[np.float64]
+Size = tuple[float, float, float]  # over the usual one: at (0, 0), and its growth per px along x and y
+FLAT: Size = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +32,22 @@ class Template:
 
     Frames and backgrounds are smoothed. Offsets are from the object's position, in px of the frames times ``pool``:
     large objects are compared with means of ``pool`` x ``pool`` px. The nodes reach from -half - 1 to half + 1 along
-    each axis.
+    each axis. Seen in perspective, an object's size is a linear function of its position.
     """
 
     opacity: Array  # (rows, columns)
     colour: Array  # (rows, columns, c); times opacity
     pool: int = 1
+    size: Size = FLAT
+
+    def size_at(self, positions: Array) -> Array:
+        """The object's size (...) at positions (..., 2), px of the frames, in steps that move no edge noticeably."""
+        step = 1 / (PHASES * max(self.half))
+        return np.asarray(1 + step * np.round((sizes_at(self.size, positions) - 1) / step))
+
+    def scaled(self, size: float) -> "Template":
+        """Of an object of this size everywhere."""
+        return self if size == 1 and self.size == FLAT else _scaled(self, float(size))
 
     @property
     def half(self) -> tuple[int, int]:
@@ -49,21 +63,31 @@ class Template:
     def height(self) -> int:
         return 2 * self.half[1] + 1
 
+    @cached_property
+    def layers(self) -> Array:
+        """Opacity and colour at the nodes (rows, columns, 1 + c)."""
+        return np.concatenate([self.opacity[..., None], self.colour], axis=-1)
+
     def render(self, fraction: Array) -> tuple[Array, Array]:
         """Opacity (h, w) and colour (h, w, c) of its pixels, for a position at a fraction (x, y) of the middle one."""
         (half_x, half_y), (x, y) = self.half, fraction
         columns, rows = ((np.arange(2 * half + 1) + 1.5 - part) * NODES for half, part in ((half_x, x), (half_y, y)))
-        return bilinear(self.opacity[..., None], rows, columns)[..., 0], bilinear(self.colour, rows, columns)
+        layers = bilinear(self.layers, rows, columns)
+        return layers[..., 0], layers[..., 1:]
 
     @cached_property
     def phases(self) -> tuple[Float[Tensor, "i j 1 h w"], Float[Tensor, "i j c h w"]]:
         """Opacity and colour at the fractions (j / PHASES, i / PHASES), i and j from 0 to PHASES."""
-        steps = np.arange(PHASES + 1) / PHASES
-        rendered = [[self.render(np.array([x, y])) for x in steps] for y in steps]
-        opacity, colour = (
-            torch.from_numpy(np.array([[one[part] for one in row] for row in rendered])) for part in (0, 1)
+        rows, columns = (
+            NODES * (0.5 + np.arange((2 * half + 2) * PHASES + 1, dtype=np.float64) / PHASES)
+            for half in self.half[::-1]
         )
-        return opacity.unsqueeze(2), colour.movedim(-1, 2).contiguous()
+        fine = torch.from_numpy(bilinear(self.layers, rows, columns))
+        steps = range(PHASES, -1, -1)
+        rendered = torch.stack(
+            [torch.stack([fine[i::PHASES, j::PHASES][: self.height, : self.width] for j in steps]) for i in steps]
+        ).permute(0, 1, 4, 2, 3)
+        return rendered[:, :, :1].contiguous(), rendered[:, :, 1:].contiguous()
 
     @cached_property
     def coarse_cell(self) -> Float[Tensor, "1 5 m h w"]:
@@ -76,6 +100,23 @@ class Template:
         """The same for the cells within a pixel, row by row, five products each; maps are the last axis of ``v``."""
         weights = _cell_products(*self.phases).permute(0, 1, 3, 4, 2)
         return weights.flatten(start_dim=2).flatten(end_dim=1).contiguous()
+
+
+def sizes_at(size: Size, positions: Array) -> Array:
+    """The sizes (...) of an object at positions (..., 2), px of the frames."""
+    at_origin, *growth = size
+    return np.asarray((at_origin + positions @ np.array(growth)).clip(1 / MOST_GROWTH, MOST_GROWTH))
+
+
+@lru_cache(maxsize=KEPT_SIZES)
+def _scaled(template: Template, size: float) -> Template:
+    columns, rows = (
+        (np.arange(-reach, reach + 1) / size) + (half + 1) * NODES
+        for half in template.half
+        for reach in [(int(np.ceil(half * size)) + 1) * NODES]
+    )
+    layers = bilinear(template.layers, rows, columns)
+    return Template(layers[..., 0], layers[..., 1:], template.pool)
 
 
 def smoothed(images: Float[Tensor, "b c h w"], pool: int, *, smooth: bool = True) -> Float[Tensor, "b c H W"]:
@@ -91,16 +132,11 @@ def smoothed(images: Float[Tensor, "b c h w"], pool: int, *, smooth: bool = True
 
 def bilinear(values: Array, rows: Array, columns: Array) -> Array:
     """Values (r, c, k) between nodes, at places (h) and (w) counted in nodes; zero beyond the last ones."""
-    (row, down), (column, across) = (
+    (row, (upper, lower)), (column, (left, right)) = (
         between_nodes(places, count) for places, count in zip((rows, columns), values.shape[:2], strict=True)
     )
-    return np.asarray(
-        sum(
-            values[np.ix_(row + i, column + j)] * (down[i][:, None] * across[j])[..., None]
-            for i in (0, 1)
-            for j in (0, 1)
-        )
-    )
+    along = upper[:, None, None] * values[row] + lower[:, None, None] * values[row + 1]
+    return np.asarray(left[:, None] * along[:, column] + right[:, None] * along[:, column + 1])
 
 
 def between_nodes(places: Array, count: int) -> tuple[NDArray[np.intp], tuple[Array, Array]]:

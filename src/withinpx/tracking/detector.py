@@ -190,21 +190,22 @@ class Detector:
         """Where each object is (f, n, 2), px of the network's input, and the half-width of its set around there.
 
         It is where its template fits the frame best; or, where that says less than the theorem, where the frame shows
-        what the network rendered. Half-widths are per axis, px of the recording; NaN where there is no set.
+        what the network rendered. Half-widths are per axis, px of the recording; NaN where there is no set. They allow
+        for the centre's tolerance growing with an object that is seen in perspective.
         """
         positions, widths = rendered.copy(), np.full(rendered.shape, np.nan)
         for column, obj in enumerate(self.certificate.objects):
             known, index = obj.membership, obj.object
             if known is None:
                 continue
-            best, low, high = (
-                values[:, index] + known.middle for values in (seen.sets.best, seen.sets.low, seen.sets.high)
-            )
-            theorem = theorem_px[:, column] * self.scale
-            complete = theorem + known.furthest <= known.reach  # all that the theorem allows was searched
-            bound = (half_width(low, high, best) + known.tolerance).max(axis=-1)
+            sets, size = seen.sets, seen.sets.size[:, index, None]
+            best, low, high = (values[:, index] + size * known.middle for values in (sets.best, sets.low, sets.high))
+            theorem, resized = theorem_px[:, column] * self.scale, np.abs(size - 1)
+            complete = theorem + known.furthest * (1 + resized[:, 0]) <= known.reach  # all that the theorem allows
+            added = resized * known.tolerance
+            bound = (half_width(low, high, best) + added + known.tolerance).max(axis=-1)
             positions[:, column] = np.where((complete & (bound <= theorem))[:, None], best, rendered[:, column])
-            own = half_width(low, high, positions[:, column]) / self.scale + ROUNDING_PX
+            own = (half_width(low, high, positions[:, column]) + added) / self.scale + ROUNDING_PX
             widths[:, column] = np.where(complete[:, None], own, np.nan)
         return positions, widths
 
@@ -245,6 +246,7 @@ class Detector:
             ],
             "light_varies": self.background.light_varies,
             "pools": [None if template is None else template.pool for template in self.templates],
+            "sizes": [None if template is None else template.size for template in self.templates],
             "sharp_scale": self.sharp_scale,
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
@@ -276,7 +278,9 @@ class Detector:
                 tuple(_read_shift(shift) for shift in about["shifts"]),
                 Certificate.from_json(json.loads(certificate)),
                 _read_templates(
-                    load_arrays(read_checked(folder / TEMPLATES, about["templates_sha256"])), about["pools"]
+                    load_arrays(read_checked(folder / TEMPLATES, about["templates_sha256"])),
+                    about["pools"],
+                    about["sizes"],
                 ),
                 arrays.get("sharp"),
                 float(about["sharp_scale"]),
@@ -325,9 +329,15 @@ def _template_arrays(templates: Templates) -> dict[str, NDArray[np.float32]]:
     return {name: np.ascontiguousarray(values, np.float32) for name, values in arrays.items()}
 
 
-def _read_templates(arrays: dict[str, NDArray[np.float32]], pools: list[int | None]) -> Templates:
+def _read_templates(
+    arrays: dict[str, NDArray[np.float32]], pools: list[int | None], sizes: list[list[float] | None]
+) -> Templates:
     values = {name: array.astype(np.float64) for name, array in arrays.items()}
-    return tuple(
-        None if pool is None else Template(values[f"opacity_{index}"], values[f"colour_{index}"], int(pool))
-        for index, pool in enumerate(pools)
-    )
+    templates: list[Template | None] = []
+    for index, (pool, size) in enumerate(zip(pools, sizes, strict=True)):
+        if pool is None or size is None:
+            templates.append(None)
+            continue
+        at_origin, x, y = map(float, size)
+        templates.append(Template(values[f"opacity_{index}"], values[f"colour_{index}"], int(pool), (at_origin, x, y)))
+    return tuple(templates)

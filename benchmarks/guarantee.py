@@ -1,0 +1,278 @@
+"""What is proved, against the truth: generated clips with exact truth, one row per object.
+
+    python benchmarks/guarantee.py --seed 2000 --clips 100 --out results/guarantee
+
+``track`` is given the clip alone; the truth is used for the comparison only. A clip whose rows are in the table is not
+run again. ``--draw`` draws the figure from the table and trains nothing.
+"""
+
+import shlex
+import sys
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from result_tables import markdown_table
+from withinpx import InputError, __version__, track
+from withinpx.data.zoo import WHOLE, ZooClip, zoo_clip
+from withinpx.errors import BrokenTrainingError
+from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
+from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
+from withinpx.experiments.table import RunTable
+from withinpx.experiments.truth import TrueObject, at_frames, is_outside, match, typical_distances
+from withinpx.experiments.zoo import count_outside
+from withinpx.files import locked_folder, write_atomically
+from withinpx.jobs.job import Job, JobCallback, Row
+from withinpx.jobs.local import LocalEngine
+from withinpx.jobs.progress import JobProgress
+from withinpx.tracking.tracks import Tracks
+
+TABLE, REPORT, FIGURE = "objects.csv", "README.md", "guarantee.png"
+KEY = ("seed", "object")
+COLUMNS = {
+    **dict.fromkeys(KEY, int),
+    "nuisances": str,
+    **dict.fromkeys(("good", "crf"), int),
+    "size_px": float,
+    **dict.fromkeys(("positions", "certified", "tight", "outside"), int),
+    **dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), float),
+    "seconds": float,
+}
+TIGHT_PX, TIGHT_SHARE = 1.0, 0.1  # a bound is tight up to the larger of 1 px and 10 % of the object's size
+CHANGING = {"turning", "perspective"}  # nuisances of objects that change their appearance
+UNCOMPRESSED = -1  # in the column crf
+
+READING = f"""One row of `{TABLE}` per true object. Positions are those of objects at least {WHOLE:.0%} visible; shares
+are of all of them, those of objects that were not found included. `tight`: with a certified position whose `bound_px`
+is correct and at most {TIGHT_PX:g} px or {TIGHT_SHARE:.0%} of the object's size, whichever is larger. `outside`:
+certified positions (x, y) further than `bound_px`, or z further than `theorem_px`, from the truth along x or y; it must
+be 0. Medians of the rows are over an object's certified positions, those of the table below over all objects that have
+any; errors are along the worse axis, as bounds are. `set px` is the half-width of the feasible set, `floor px` the
+Cramer-Rao limit, a standard deviation. Rigid: objects neither turn nor are seen in perspective."""
+
+
+def run_clip(seed: int, budget: float, device: str) -> list[Row]:
+    """One row per true object."""
+    made = zoo_clip(seed)
+    started = time.monotonic()
+    try:
+        tracks: Tracks | None = track(made.clip, progress=False, budget=budget, device=device).tracks
+    except (InputError, BrokenTrainingError):  # a refused clip has no certified position
+        tracks = None
+    seconds = round(time.monotonic() - started, 1)
+    about = {
+        "nuisances": " ".join(made.nuisances),
+        "good": int(made.good),
+        "crf": UNCOMPRESSED if made.scene.crf is None else made.scene.crf,
+    }
+    objects = true_objects(made)
+    found = {} if tracks is None else matched(objects, tracks)
+    outside = {} if tracks is None else outside_of(made, tracks)
+    rows = []
+    for index, obj in enumerate(objects):
+        compared = nothing() if tracks is None or index not in found else compare(made, obj, tracks, found[index])
+        own = {"seed": seed, "object": index, **about, "size_px": round(obj.size, 2), "positions": len(obj.frames)}
+        rows.append({**own, **compared, "outside": outside.get(index, 0), "seconds": seconds})
+    return [{name: row[name] for name in COLUMNS} for row in rows]
+
+
+def true_objects(made: ZooClip) -> list[TrueObject]:
+    """In the frames that show all of them."""
+    sizes = np.median(made.sizes.max(axis=-1), axis=0)
+    return [
+        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
+        for index, own in enumerate((made.visible >= WHOLE).T)
+    ]
+
+
+def matched(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
+    """Object -> track, for those that are found."""
+    return {
+        index: column
+        for index, column in match(objects, tracks).items()
+        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
+    }
+
+
+def outside_of(made: ZooClip, tracks: Tracks) -> dict[int, int]:
+    """Certified positions outside their bound, of every track, by the object that it is usually nearest to."""
+    objects = true_objects(made)
+    counts = dict.fromkeys(range(len(objects)), 0)
+    for column in range(tracks.objects):
+        nearest = int(np.argmin([typical_distances(obj, tracks)[column] for obj in objects]))
+        counts[nearest] += count_outside(made, tracks, column)
+    return counts
+
+
+def compare(made: ZooClip, obj: TrueObject, tracks: Tracks, column: int) -> Row:
+    """The columns of an object that was found."""
+    positions, bounds, theorem, sets, floor, certified = (
+        at_frames(obj.frames, tracks, values)[:, column]
+        for values in (
+            tracks.positions,
+            tracks.bounds,
+            tracks.theorem_px,
+            tracks.set_px,
+            tracks.sigma_px,
+            tracks.certified,
+        )
+    )
+    sure = certified == 1
+    if not sure.any():
+        return nothing()
+    errors = np.abs(positions - obj.positions).max(axis=-1)
+    sizes = made.sizes[obj.frames, int(obj.name)].max(axis=-1)
+    tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT_SHARE * sizes))
+    return {
+        "certified": int(sure.sum()),
+        "tight": int(tight.sum()),
+        "theorem_px": median(theorem[sure]),
+        "bound_px": median(bounds[sure]),
+        "set_px": median(sets[sure]),
+        "error_px": median(errors[sure]),
+        "largest_px": round(float(errors[sure].max()), 4),
+        "floor_px": median(floor[sure]),
+    }
+
+
+def nothing() -> Row:
+    measured = dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), "")
+    return {"certified": 0, "tight": 0, **measured}
+
+
+def median(values: np.ndarray) -> float | str:
+    """Of the finite values; empty if there are none."""
+    known = values[np.isfinite(values)]
+    return round(float(np.median(known)), 4) if len(known) else ""
+
+
+def is_rigid(run: Row) -> bool:
+    return not CHANGING & set(run["nuisances"].split())
+
+
+Group = tuple[str, Callable[[Row], bool]]
+GROUPS: tuple[Group, ...] = (
+    ("all", lambda run: True),
+    ("good: the theorem's assumptions hold by construction", lambda run: run["good"] == 1),
+    ("rigid", is_rigid),
+    ("rigid, uncompressed", lambda run: is_rigid(run) and run["crf"] == UNCOMPRESSED),
+    ("rigid, H.264 of quality 18 to 28 (crf)", lambda run: is_rigid(run) and 0 <= run["crf"] <= 28),
+    ("rigid, H.264 of quality 29 or worse (crf)", lambda run: is_rigid(run) and run["crf"] > 28),
+    ("with shadows", lambda run: "shadow" in run["nuisances"].split()),
+    ("seen in perspective", lambda run: "perspective" in run["nuisances"].split()),
+    ("turning", lambda run: "turning" in run["nuisances"].split()),
+)
+
+
+def summary(name: str, runs: Sequence[Row]) -> list[object]:
+    positions, certified, tight, outside = (
+        sum(run[column] for run in runs) for column in ("positions", "certified", "tight", "outside")
+    )
+    shares = [share(certified, positions), share(tight, positions), share(tight, certified)]
+    columns = ("bound_px", "set_px", "error_px", "floor_px", "theorem_px")
+    known = [[run[column] for run in runs if not np.isnan(run[column])] for column in columns]
+    clips = len({run["seed"] for run in runs})
+    return [name, clips, positions, *shares, outside, *(float(np.median(one)) if one else None for one in known)]
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def draw(table: RunTable, path: Path) -> None:
+    """Theorem's bound, bound of the position, error and floor, over the object's size."""
+    runs = [run for run in table.runs() if run["certified"]]
+    series = (
+        ("theorem_px", "theorem 4.1, around z", THEORY, "s"),
+        ("bound_px", "proved, around (x, y)", "#E69F00", "o"),
+        ("error_px", "true error of (x, y)", RUNS, "."),
+        ("floor_px", "Cramér-Rao limit", TRUTH, "_"),
+    )
+    with figure(path, 2, 9.2, 3.6) as (_, panels):
+        for axes, (title, compressed) in zip(panels, (("uncompressed", False), ("H.264", True)), strict=True):
+            own = [run for run in runs if (run["crf"] != UNCOMPRESSED) == compressed]
+            for column, label, colour, marker in series:
+                sizes, values = [run["size_px"] for run in own], [run[column] for run in own]
+                axes.plot(sizes, values, marker, color=colour, label=label, markersize=4, alpha=0.65, markeredgewidth=1)
+            line = np.geomspace(5, 130)
+            axes.plot(line, np.maximum(TIGHT_PX, TIGHT_SHARE * line), "k--", linewidth=0.8, label="1 px or 10 %")
+            axes.set(
+                xscale="log", yscale="log", xlabel="object's larger side (px)", title=f"{title}: {len(own)} objects"
+            )
+            axes.set_xticks([5, 10, 20, 50, 100], ["5", "10", "20", "50", "100"])
+            axes.minorticks_off()
+        panels[0].set_ylabel("px, median over certified positions")
+        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+
+
+class Report(JobCallback):
+    """The table's summary as markdown, with how it was made; written again after every clip."""
+
+    def __init__(self, table: RunTable) -> None:
+        self._table = table
+
+    def on_job(self, job: Job) -> None:
+        self.write()
+
+    def write(self) -> None:
+        write_atomically(self._table.path.with_name(REPORT), str(self).encode())
+
+    def __str__(self) -> str:
+        made = [f"- {line}" for line in describe_sweeps(self._table.path.parent)]
+        runs = self._table.runs()
+        header = ("clips", "number", "positions", "certified", "tight", "tight, of certified", "outside")
+        medians = ("bound px", "set px", "error px", "floor px", "theorem px")
+        groups = [(name, [run for run in runs if belongs(run)]) for name, belongs in GROUPS]
+        lines = markdown_table((*header, *medians), [summary(name, own) for name, own in groups if own])
+        picture = f"![Theorem's bound, proved bound, error and floor over the object's size]({FIGURE})"
+        return "\n".join(["# The guarantee", "", *made, "", READING, "", *lines, "", picture]) + "\n"
+
+
+def run(options: Namespace) -> None:
+    engine = LocalEngine(options.workers)
+    with locked_folder(options.out):
+        table = RunTable(options.out / TABLE, KEY, COLUMNS)
+        report = Report(table)
+        if not options.draw:
+            config = {"version": __version__, "budget": options.budget}
+            record = SweepRecord(options.out, config, command(options), engine)
+            jobs = [
+                Job(f"clip {seed}", run_clip, (seed, options.budget, options.device))
+                for seed in range(options.seed, options.seed + options.clips)
+                if {"seed": seed, "object": 0} not in table
+            ]
+            with JobProgress(unit="clips") as bar:
+                run_sweep(jobs, table, engine, record, report, bar)
+        report.write()
+        draw(table, options.out / FIGURE)
+    print(report)
+
+
+def command(options: Namespace) -> str:
+    chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
+    flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
+    budget = ["--budget", f"{options.budget:g}"]
+    return shlex.join(["python", "benchmarks/guarantee.py", "--out", "results/guarantee", *flags, *budget])
+
+
+def parsed(arguments: Sequence[str]) -> Namespace:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE}, {REPORT} and {FIGURE}")
+    parser.add_argument("--seed", type=int, default=2000, help="of the first clip; the others follow")
+    parser.add_argument("--clips", type=int, default=100)
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
+    parser.add_argument("--budget", type=float, default=120.0, help="of `track`, seconds per clip")
+    parser.add_argument("--draw", action="store_true", help="draw what the table holds, and train nothing")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    try:
+        run(parsed(sys.argv[1:]))
+    except InputError as error:
+        print(f"guarantee: {error}", file=sys.stderr)
+        sys.exit(2)
