@@ -204,6 +204,7 @@ def draw(table: RunTable, path: Path) -> None:
             )
             axes.set_xticks([5, 10, 20, 50, 100], ["5", "10", "20", "50", "100"])
             axes.minorticks_off()
+            axes.set_ylim(5e-4, 1e2)
         panels[0].set_ylabel("px, median over certified positions")
         panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 

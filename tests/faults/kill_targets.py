@@ -47,7 +47,7 @@ CLIP, DETECTOR = "clip", "detector"
 RUN = replace(SQUARES, recipe=replace(SQUARES.recipe, epochs=12))
 CLEVR = ClevrSet("shapes", 9, 19, train=4, test=2)
 FORMATS: Any = ("coco", "mot", "dlc")
-EXPORTS = ("coco_results.json", "coco_images.json", "mot.txt", "dlc.csv")
+EXPORTS = ("coco_results.json", "coco_images.json", "mot.txt", "dlc.csv", "verdicts.csv")
 
 
 class RecordEpochs(Callback):

@@ -41,10 +41,12 @@ def test_each_recording_has_its_folder_and_a_finished_one_is_left_alone(
         "first/mot.txt",
         "first/tracks.csv",
         "first/tracks.json",
+        "first/verdicts.csv",
         "second",
         "second/mot.txt",
         "second/tracks.csv",
         "second/tracks.json",
+        "second/verdicts.csv",
     ]
     before = read_tracks(tracked.folder / "tracks.csv").positions[::4]
     after = read_tracks(out / "second" / "tracks.csv").positions

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -59,6 +60,10 @@ def test_coco_tools_load_boxes_scores_and_masks(detector: Any, tmp_path: Path, m
         x, y = tracks.positions[row, index]
         assert found["bbox"] == pytest.approx([x - 3, y - 2, 6, 4])
         assert found["score"] == (1.0 if tracks.certified[row, index] else 0.5)
+        assert found["certified"] == tracks.certified[row, index]
+        assert found["reason"] == tracks.reasons[row, index]
+        bound = tracks.bounds[row, index]
+        assert found["bound_px"] == (pytest.approx(bound) if np.isfinite(bound) else None)
         if detector is not None:
             expected = box_mask(detector, tracks, row, index)
             assert np.array_equal(loaded.annToMask(found).astype(np.bool_), expected)
@@ -72,7 +77,7 @@ def test_the_detector_of_another_recording_renders_no_masks(tmp_path: Path) -> N
 
 def test_mot_counts_frames_objects_and_pixels_from_one(tmp_path: Path) -> None:
     tracks = made_up()
-    (path,) = export(tracks, tmp_path, ["mot"])
+    path, _ = export(tracks, tmp_path, ["mot"])
     lines = path.read_text().splitlines()
     assert lines[0] == "11,1,6.2500,8.5000,6.0000,4.0000,1,-1,-1,-1"
     table = np.loadtxt(path, delimiter=",")
@@ -84,8 +89,22 @@ def test_mot_counts_frames_objects_and_pixels_from_one(tmp_path: Path) -> None:
     assert set(table[:, 6]) == {0.5, 1.0}
 
 
+@pytest.mark.parametrize("name", ["mot", "dlc"])
+def test_formats_without_a_place_for_bounds_have_them_beside(name: Any, tmp_path: Path) -> None:
+    tracks = made_up()
+    _, path = export(tracks, tmp_path, [name])
+    table = pd.read_csv(path, keep_default_na=False)
+    assert table.frame.tolist() == tracks.frames.repeat(3).tolist()
+    assert table.object.tolist() == [0, 1, 2] * len(tracks)
+    assert table.present.tolist() == tracks.present.ravel().astype(int).tolist()
+    assert table.certified.tolist() == tracks.certified.ravel().astype(int).tolist()
+    assert table.reason.tolist() == tracks.reasons.ravel().tolist()
+    bounds = ["" if np.isnan(bound) else f"{bound:g}" for bound in tracks.bounds.ravel()]
+    assert [bound and f"{float(bound):g}" for bound in table.bound_px] == bounds
+
+
 def test_deeplabcut_counts_from_the_centre_of_the_first_pixel(tmp_path: Path) -> None:
-    (path,) = export(made_up(2), tmp_path, ["dlc"])
+    path, _ = export(made_up(2), tmp_path, ["dlc"])
     assert path.read_text().splitlines() == [
         "scorer" + ",withinpx" * 9,
         "individuals" + ",object0" * 3 + ",object1" * 3 + ",object2" * 3,
@@ -100,7 +119,7 @@ def test_deeplabcut_counts_from_the_centre_of_the_first_pixel(tmp_path: Path) ->
 def test_movement_reads_the_deeplabcut_table(tmp_path: Path) -> None:
     load_poses: Any = pytest.importorskip("movement.io.load_poses", reason="movement is 1 GB: not in the test extra")
     tracks = made_up()
-    (path,) = export(tracks, tmp_path, ["dlc"])
+    path, _ = export(tracks, tmp_path, ["dlc"])
     poses = load_poses.from_dlc_file(path)
     assert poses.position.sizes == {"time": 8, "space": 2, "keypoints": 1, "individuals": 3}
     positions = poses.position.transpose("time", "individuals", "keypoints", "space").values[:, :, 0]

@@ -131,7 +131,7 @@ def test_detect_takes_every_other_frame_and_no_video_if_asked(
     out = tmp_path / "detected"
     options = ["--every", "2", "--no-overlay", "--export", "mot", "--device", "cpu"]
     main(["detect", str(tracked.folder), str(tracked.images), "--out", str(out), *options])
-    assert {path.name for path in out.iterdir()} == {"tracks.csv", "tracks.json", "mot.txt"}
+    assert {path.name for path in out.iterdir()} == {"tracks.csv", "tracks.json", "mot.txt", "verdicts.csv"}
     tracks = tracks_in(out)
     assert tracks.frames.tolist() == list(range(0, FRAMES, 2))
     np.testing.assert_allclose(tracks.positions, tracks_in(tracked.folder).positions[::2], atol=2e-4)

@@ -1,7 +1,8 @@
 """Tracks in the formats of other tools: COCO results, MOTChallenge, DeepLabCut.
 
 Our positions count from the top-left *corner* of the first pixel; each format says where it differs. All of them have
-one confidence: 1 where the position is certified, 0.5 where the object is present but the position is refused.
+one confidence: 1 where the position is certified, 0.5 where the object is present but the position is refused. None but
+COCO has a place for bounds and reasons: ``verdicts.csv`` beside them has both, for every frame and object.
 """
 
 import json
@@ -25,6 +26,7 @@ COCO_RESULTS = "coco_results.json"
 COCO_IMAGES = "coco_images.json"
 MOT = "mot.txt"
 DLC = "dlc.csv"
+VERDICTS = "verdicts.csv"
 
 
 def export(tracks: Tracks, folder: Path, formats: Sequence[Format], detector: Detector | None = None) -> list[Path]:
@@ -40,6 +42,8 @@ def export(tracks: Tracks, folder: Path, formats: Sequence[Format], detector: De
         written.append(write_mot(tracks, folder / MOT))
     if "dlc" in formats:
         written.append(write_dlc(tracks, folder / DLC))
+    if {"mot", "dlc"} & set(formats):
+        written.append(write_verdicts(tracks, folder / VERDICTS))
     return written
 
 
@@ -47,7 +51,7 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
     """COCO results, and the data set without annotations that ``COCO().loadRes`` needs beside them.
 
     The image id is the frame's number in the recording, the category id the object's number plus one. COCO counts
-    pixels as we do.
+    pixels as we do. ``certified``, ``bound_px`` and ``reason`` are ours; its tools keep what they do not know.
     """
     if detector is not None and detector.recording != (tracks.width, tracks.height):
         made_for, given = "x".join(map(str, detector.recording)), f"{tracks.width}x{tracks.height}"
@@ -66,13 +70,16 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
 
 
 def _coco_results(tracks: Tracks, detector: Detector | None) -> Iterator[dict[str, Any]]:
-    boxes, scores = tracks.boxes.round(4), tracks.scores
+    boxes, scores, bounds = tracks.boxes.round(4), tracks.scores, tracks.bounds.round(4)
     for row, index in np.argwhere(tracks.present).tolist():
         result = {
             "image_id": int(tracks.frames[row]),
             "category_id": index + 1,
             "bbox": boxes[row, index].tolist(),
             "score": float(scores[row, index]),
+            "certified": bool(tracks.certified[row, index]),
+            "bound_px": float(bounds[row, index]) if np.isfinite(bounds[row, index]) else None,
+            "reason": str(tracks.reasons[row, index]),
         }
         if detector is not None:
             result["segmentation"] = run_lengths(object_mask(detector, tracks, row, index))
@@ -115,4 +122,12 @@ def write_dlc(tracks: Tracks, path: Path) -> Path:
     table = pd.DataFrame(columns, index=tracks.frames)
     table.columns = table.columns.set_names(["scorer", "individuals", "bodyparts", "coords"])
     write_atomically(path, table.to_csv(lineterminator="\n").encode())
+    return path
+
+
+def write_verdicts(tracks: Tracks, path: Path) -> Path:
+    """What is proved of every object in every frame; frames and objects count from 0, as in ``tracks.csv``."""
+    table = tracks.to_dataframe()[["frame", "object", "present", "certified", "bound_px", "reason"]]
+    flags = {name: table[name].astype(int) for name in ("present", "certified")}
+    write_atomically(path, table.assign(**flags, bound_px=table.bound_px.round(4)).to_csv(index=False).encode())
     return path
