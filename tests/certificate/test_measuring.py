@@ -1,23 +1,14 @@
 """Set membership measured on a tracked clip: it holds the truth, and it fails where its assumption does."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.certificate.observed import seen_at
-from tests.certificate.test_membership import certificate
-from tests.inference.rendered import blob
 from tests.tracked_clip import TrackedClip
 from withinpx.certificate import membership
-from withinpx.certificate.calibration import Shift
-from withinpx.certificate.centre import Centre
-from withinpx.certificate.membership import KAPPA, Footage, _Candidate, _Case, _planted
+from withinpx.certificate.membership import Footage, _Candidate, _Case, _planted
 from withinpx.experiments.truth import compare
-from withinpx.inference.feasible import Search
-from withinpx.inference.observation import Feasible
 from withinpx.inference.template import NODES
 
 KEPT_OUT = np.arange(2, 24, 5)
@@ -70,21 +61,3 @@ def test_a_template_that_is_off_by_a_pixel_is_refused(case: _Case, measured: _Ca
 def test_an_object_none_of_whose_planted_positions_is_accepted_is_refused(case: _Case, measured: _Candidate) -> None:
     strict = replace(measured, search=replace(measured.search, eps=0.05 * measured.search.eps))
     assert not _planted(case, strict, case.find([measured])).met
-
-
-def test_eps_comes_from_kept_out_frames_that_show_the_object_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
-    positions = np.full((5, 1, 2), 20.0)
-    residual = np.array([[9.0], [0.4], [0.5], [7.0], [8.0]])  # trained on, kept out twice, refused, beside another
-    first = Feasible(residual, positions, positions, positions, np.ones_like(residual))
-    good, alone = np.array([True, True, True, False, True]), np.array([[True], [True], [True], [True], [False]])
-    seen, shift = seen_at(positions), Shift.constant(np.zeros(2))
-    stand_in: Any = SimpleNamespace(
-        kept_out=np.array([1, 2, 3, 4]), alone=alone, positions=positions, seen=seen, certificate=certificate()
-    )
-    one = _Candidate(certificate().objects[0], good, Search(blob(), 7.0), blob(), shift, membership.NOWHERE)
-    known = membership._measured(stand_in, one, first)
-    assert known is not None
-    assert known.search.eps == pytest.approx(KAPPA * 0.5)
-    assert known.search.reach >= 6.0 + 0.1 + 0.3  # all that the theorem allows, and the centre's tolerance
-    assert KAPPA > 1
