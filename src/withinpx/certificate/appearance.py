@@ -41,6 +41,8 @@ STEPS = 3  # of Newton's method for each position
 LARGEST_STEP_PX = 0.5
 LARGEST_RESIZE = 0.1  # in one step
 GROWTH_ROUNDS = 3  # of fitting appearance and sizes in turn
+OUTLIER = 4.0  # times the median distance from the linear size: such a view was not fitted
+FLATTEST = 0.05  # of the largest spread of positions: along a direction with less, growth is unknown and taken as 0
 
 Array = NDArray[np.float64]
 
@@ -197,10 +199,10 @@ def _linear_size(sizes: Array, positions: Array) -> Size:
     reach = max(float(np.abs(positions - middle).max()), 1.0)
     terms = np.column_stack([np.ones(len(sizes)), (positions - middle) / reach])
     kept = np.ones(len(sizes), bool)
-    for _ in range(3):  # what is far off was not fitted
-        found = np.linalg.lstsq(terms[kept], sizes[kept], rcond=0.05)[0]
+    for _ in range(GROWTH_ROUNDS):
+        found = np.linalg.lstsq(terms[kept], sizes[kept], rcond=FLATTEST)[0]
         off = np.abs(sizes - terms @ found)
-        kept = off <= 4 * np.median(off) + 1e-9
+        kept = off <= OUTLIER * np.median(off) + 1e-9
     found = found / np.median(terms @ found)
     growth = found[1:] / reach
     return float(found[0] - growth @ middle), float(growth[0]), float(growth[1])

@@ -96,11 +96,14 @@ class _Case:
         present[:, index] = False
         return [corners[frame, present[frame]].round().astype(int) for frame in frames]
 
+    def searches(self, candidates: Iterable["_Candidate"]) -> list[Search | None]:
+        """One per heatmap."""
+        known = {one.index: one.search for one in candidates}
+        return [known.get(index) for index in range(self.model.config.objects)]
+
     def find(self, candidates: Iterable["_Candidate"]) -> Feasible:
-        searches: list[Search | None] = [None] * self.model.config.objects
-        for one in candidates:
-            searches[one.index] = one.search
-        return search(self.seen, searches, next(self.model.parameters()).device, self.footage.sharp)
+        device = next(self.model.parameters()).device
+        return search(self.seen, self.searches(candidates), device, self.footage.sharp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,8 +270,6 @@ def _planted(case: _Case, one: _Candidate, found: Feasible) -> Check:
 def _accepted_and_within(case: _Case, one: _Candidate, planted: Planted) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which planted frames pass all checks, and which positions lie inside their sets."""
     model, footage = case.model, case.footage
-    searches: list[Search | None] = [None] * model.config.objects
-    searches[one.index] = one.search
     frames = case.kept_out[planted.stage]
     seen = run(
         model,
@@ -277,7 +278,7 @@ def _accepted_and_within(case: _Case, one: _Candidate, planted: Planted) -> tupl
         None if footage.background.is_still else footage.background.of(frames),
         encoder_rf=case.certificate.encoder_rf,
         unused=tuple(other for other in range(model.config.objects) if other != one.index),
-        searches=searches,
+        searches=case.searches([one]),
         sharp=Sharp(planted.images, footage.sharp_background.of(frames), footage.zoom),
     )
     low, high = (values[:, one.index] * footage.zoom for values in (seen.sets.low, seen.sets.high))

@@ -153,12 +153,14 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
     largest = bound_text(float(proved.max()))[1:]
     whose = "" if certificate.certified else f" of {_names([certificate.objects[column].object for column in good])}"
     sure = ", for certain," if certificate.support > 0 else ""  # else it holds for a part of the Gaussian only
+    searched = any(certificate.objects[column].membership is not None for column in good)
+    alike = ", looks as in frames that training never saw" if searched else ""
     others = "" if certified == present else " The others are marked as refused and have no bound."
     return [
         *sentences,
         f"Every certified position (x, y){whose} is within {largest} of the object's centre, along each axis{sure} if "
-        f"the background is known, no two objects look the same, each was seen at different positions, and each is "
-        f"rendered where the frame shows it. The last three are measured below.",
+        f"the background is known, no two objects look the same, each was seen at different positions{alike}, and each "
+        f"is rendered where the frame shows it. All but the first are measured below.",
         f"{certified} of {present} positions{whose} ({_percent(certified / present)}) are certified.{others}",
     ]
 

@@ -22,17 +22,18 @@ function verdict({ objects, certified, support }, tracks) {
     const check = obj.checks.find(({ met }) => !met);
     return h("p", {}, `Object ${obj.object} is refused because ${reasonText(check.name)}: ${check.message}.`);
   });
-  return h("div", { class: `verdict ${kind}` }, h("p", { class: "title" }, title), refused, guarantee(tracks, support));
+  return h("div", { class: `verdict ${kind}` }, h("p", { class: "title" }, title), refused, guarantee(tracks, support, objects));
 }
 
-function guarantee(tracks, support) {
+function guarantee(tracks, support, objects) {
   const bounds = tracks.bound_px.flatMap((column, index) => column.filter((_, row) => tracks.certified[index][row]));
   const present = tracks.present.flat().filter(Boolean).length;
   if (!bounds.length) return h("p", {}, "No position is certified.");
   const largest = bounds.reduce((one, other) => Math.max(one, other), 0);
+  const alike = objects.some(({ membership }) => membership) ? ", looks as in frames that training never saw" : "";
   return [
     h("p", {}, "Every certified position is within ", h("b", {}, boundText(largest).slice(1)), " of the centre of its object, horizontally and vertically",
-      support > 0 ? ", without exception," : "", " if the background is known, no two objects have the same appearance, each was seen at two distant positions, and each is reconstructed where it is seen. The last three are measured below."),
+      support > 0 ? ", without exception," : "", ` if the background is known, no two objects have the same appearance, each was seen at two distant positions${alike}, and each is reconstructed where it is seen. All but the first are measured below.`),
     h("p", {}, `${bounds.length} of ${present} positions (${percent(bounds.length / present)}) are certified.${bounds.length < present ? " The others have no bound and are marked." : ""}`),
   ];
 }
