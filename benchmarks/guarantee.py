@@ -22,8 +22,8 @@ from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
 from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.experiments.truth import TrueObject, at_frames, is_outside, match, typical_distances
-from withinpx.experiments.zoo import count_outside
+from withinpx.experiments.truth import TrueObject, at_frames, found_objects, is_outside, typical_distances
+from withinpx.experiments.zoo import count_outside, true_objects
 from withinpx.files import locked_folder, write_atomically
 from withinpx.jobs.job import Job, JobCallback, Row
 from withinpx.jobs.local import LocalEngine
@@ -69,8 +69,8 @@ def run_clip(seed: int, budget: float, device: str) -> list[Row]:
         "crf": UNCOMPRESSED if made.scene.crf is None else made.scene.crf,
     }
     objects = true_objects(made)
-    found = {} if tracks is None else matched(objects, tracks)
-    outside = {} if tracks is None else outside_of(made, tracks)
+    found = {} if tracks is None else found_objects(objects, tracks)
+    outside = {} if tracks is None else outside_of(made, objects, tracks)
     rows = []
     for index, obj in enumerate(objects):
         compared = nothing() if tracks is None or index not in found else compare(made, obj, tracks, found[index])
@@ -79,27 +79,8 @@ def run_clip(seed: int, budget: float, device: str) -> list[Row]:
     return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
-def true_objects(made: ZooClip) -> list[TrueObject]:
-    """In the frames that show all of them."""
-    sizes = np.median(made.sizes.max(axis=-1), axis=0)
-    return [
-        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
-        for index, own in enumerate((made.visible >= WHOLE).T)
-    ]
-
-
-def matched(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
-    """Object -> track, for those that are found."""
-    return {
-        index: column
-        for index, column in match(objects, tracks).items()
-        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
-    }
-
-
-def outside_of(made: ZooClip, tracks: Tracks) -> dict[int, int]:
+def outside_of(made: ZooClip, objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
     """Certified positions outside their bound, of every track, by the object that it is usually nearest to."""
-    objects = true_objects(made)
     counts = dict.fromkeys(range(len(objects)), 0)
     for column in range(tracks.objects):
         nearest = int(np.argmin([typical_distances(obj, tracks)[column] for obj in objects]))

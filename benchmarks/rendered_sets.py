@@ -25,7 +25,15 @@ from withinpx.data.clevr_folder import ABOUT, RenderedSplit, read_split
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.experiments.truth import NEAR_PX, Array, TrueObject, at_frames, is_outside, match, typical_distances
+from withinpx.experiments.truth import (
+    NEAR_PX,
+    Array,
+    TrueObject,
+    at_frames,
+    found_objects,
+    is_outside,
+    typical_distances,
+)
 from withinpx.files import locked_folder, write_atomically
 from withinpx.jobs.job import Job, JobCallback, Row
 from withinpx.jobs.local import LocalEngine
@@ -98,11 +106,7 @@ def nothing_found() -> Row:
 def compare(truth: RenderedSplit, tracks: Tracks) -> Row:
     """Tracks against the truth; every image shows all of every object."""
     objects = true_objects(truth)
-    pairs = {
-        index: column
-        for index, column in match(objects, tracks).items()
-        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
-    }
+    pairs = found_objects(objects, tracks)
     positions, bounds = np.full_like(truth.positions, np.nan), np.full(truth.boxes.shape[:2], np.nan)
     for index, column in pairs.items():
         positions[:, index] = at_frames(objects[index].frames, tracks, tracks.positions)[:, column]

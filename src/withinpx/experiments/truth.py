@@ -93,6 +93,15 @@ def match(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
     return dict(zip(*(side.tolist() for side in linear_sum_assignment(costs)), strict=True))
 
 
+def found_objects(objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
+    """Object -> track, for the objects that their matching track is usually near."""
+    return {
+        index: column
+        for index, column in match(objects, tracks).items()
+        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
+    }
+
+
 def is_outside(positions: Array, truth: Array, bound: Array) -> NDArray[np.bool_]:
     """Which positions (f, 2) are farther from the truth than their bound (f,), in x or y: the theorem is per axis."""
     return np.asarray(~(np.abs(positions - truth).max(axis=-1) <= bound))

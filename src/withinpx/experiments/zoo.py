@@ -17,7 +17,7 @@ from withinpx.discovery.objects import MovingObject
 from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.experiments.sweep import Experiment, check_counts
 from withinpx.experiments.table import RunTable
-from withinpx.experiments.truth import TrueObject, at_frames, is_outside, match, typical_distances
+from withinpx.experiments.truth import TrueObject, at_frames, found_objects, is_outside
 from withinpx.jobs.job import Job, Row
 from withinpx.tracking.tracks import Tracks
 
@@ -150,17 +150,21 @@ def _certified(made: ZooClip, budget: float, device: str) -> tuple[int, int]:
     return count_certified(made, tracks)
 
 
+def true_objects(made: ZooClip) -> list[TrueObject]:
+    """In the frames that show all of them."""
+    sizes = np.median(made.sizes.max(axis=-1), axis=0)
+    return [
+        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
+        for index, own in enumerate((made.visible >= WHOLE).T)
+    ]
+
+
 def count_certified(made: ZooClip, tracks: Tracks) -> tuple[int, int]:
     """How many true positions carry a certified one, and how many certified positions are outside their bound."""
-    whole, sizes = made.visible >= WHOLE, np.median(made.sizes.max(axis=-1), axis=0)
-    objects = [
-        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
-        for index, own in enumerate(whole.T)
-    ]
+    objects = true_objects(made)
     certified = sum(
         int((at_frames(objects[index].frames, tracks, tracks.certified)[:, column] == 1).sum())
-        for index, column in match(objects, tracks).items()
-        if typical_distances(objects[index], tracks)[column] < objects[index].tolerance
+        for index, column in found_objects(objects, tracks).items()
     )
     return certified, sum(count_outside(made, tracks, column) for column in range(tracks.objects))
 
