@@ -6,7 +6,8 @@ import torch
 from numpy.typing import NDArray
 
 from tests.certificate.planted import BRIGHT, DARK, HEIGHT, SIZE, WIDTH, Planted, square_at, uniform_background
-from withinpx.inference.observation import BORDER_PX, Observations, observe
+from withinpx.inference.comparison import BORDER_PX
+from withinpx.inference.observation import Observations, observe
 from withinpx.inference.run import frames_on
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Base, Field

@@ -2,7 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
-OBSERVATION, REGISTRATION, MASKS = (f"inference/{name}.py" for name in ("observation", "registration", "masks"))
+OBSERVATION, COMPARISON, REGISTRATION, MASKS = (
+    f"inference/{name}.py" for name in ("observation", "comparison", "registration", "masks")
+)
 RECEPTIVE_FIELD, RENDER = "model/receptive_field.py", "model/render.py"
 OBSERVATION_TESTS = ("inference/test_observation.py",)
 REGISTRATION_TESTS = ("inference/test_registration.py",)
@@ -18,14 +20,14 @@ INFERENCE_MUTANTS = (
     ),
     Mutant(
         "heatmap values far from the object do not leak",
-        OBSERVATION,
-        "rendered.box.double().amax(dim=-1) / 2 + reach",
-        "rendered.box.double().amax(dim=-1) / 2 + 10 * reach",
+        COMPARISON,
+        "self.box.double().amax(dim=-1) / 2 + reach",
+        "self.box.double().amax(dim=-1) / 2 + 10 * reach",
         OBSERVATION_TESTS,
     ),
     Mutant(
         "leakage counts along the better axis",
-        OBSERVATION,
+        COMPARISON,
         "return moved.amax(dim=-1), ",
         "return moved.amin(dim=-1), ",
         OBSERVATION_TESTS,
@@ -39,28 +41,28 @@ INFERENCE_MUTANTS = (
     ),
     Mutant(
         "no heatmap has mass elsewhere",
-        OBSERVATION,
+        COMPARISON,
         "(1 - mass).clamp(min=0)",
         "(0 * mass).clamp(min=0)",
         OBSERVATION_TESTS,
     ),
-    Mutant("no object reaches the border", OBSERVATION, "BORDER_PX = 0.75", "BORDER_PX = -100.0", OBSERVATION_TESTS),
+    Mutant("no object reaches the border", COMPARISON, "BORDER_PX = 0.75", "BORDER_PX = -100.0", OBSERVATION_TESTS),
     Mutant(
         "the right and lower border cut nothing off",
-        OBSERVATION,
+        COMPARISON,
         "((low < BORDER_PX) | (high > size - BORDER_PX))",
         "((low < BORDER_PX) | (high < low))",
         OBSERVATION_TESTS,
     ),
     Mutant(
         "an object must reach the border on both axes",
-        OBSERVATION,
+        COMPARISON,
         "| (high > size - BORDER_PX)).any(dim=-1)",
         "| (high > size - BORDER_PX)).all(dim=-1)",
         OBSERVATION_TESTS,
     ),
-    Mutant("an empty frame shows every object", OBSERVATION, "ABSENT = 0.2", "ABSENT = -1.0", OBSERVATION_TESTS),
-    Mutant("a trace of an object shows it", OBSERVATION, "ABSENT = 0.2", "ABSENT = 0.02", OBSERVATION_TESTS),
+    Mutant("an empty frame shows every object", COMPARISON, "ABSENT = 0.2", "ABSENT = -1.0", OBSERVATION_TESTS),
+    Mutant("a trace of an object shows it", COMPARISON, "ABSENT = 0.2", "ABSENT = 0.02", OBSERVATION_TESTS),
     Mutant(
         "unused heatmaps show an object",
         OBSERVATION,

@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from withinpx.model.softargmax import pixel_centres
 from withinpx.shadow import shadow
 
 
@@ -29,10 +28,20 @@ def box_centre_and_size(mask: Float[Tensor, "*b h w"]) -> tuple[Float[Tensor, "*
     centres, sizes = [], []
     for axis in (-2, -1):
         covered = mask.amax(dim=axis)  # how much of each column, then of each row, lies in the box
-        from_both = covered.cummax(dim=-1).values, covered.flip(-1).cummax(dim=-1).values.flip(-1)
+        from_both = _running_maximum(covered), _running_maximum(covered, backwards=True)
         covered = torch.minimum(*from_both)  # gaps between covered pixels belong to the box
         size = covered.sum(dim=-1)
-        positions = pixel_centres(covered.shape[-1], covered)
+        positions = torch.arange(covered.shape[-1], dtype=mask.dtype, device=mask.device) + 0.5
         centres.append((covered * positions).sum(dim=-1) / size.clamp(min=1e-6))
         sizes.append(size)
     return torch.stack(centres, dim=-1), torch.stack(sizes, dim=-1)
+
+
+def _running_maximum(values: Float[Tensor, "*b s"], *, backwards: bool = False) -> Float[Tensor, "*b s"]:
+    """The largest value up to each one, or from it on: ONNX has no cummax."""
+    reach = 1
+    while reach < values.shape[-1]:
+        larger = torch.maximum(values[..., :-reach], values[..., reach:])
+        parts = (larger, values[..., -reach:]) if backwards else (values[..., :reach], larger)
+        values, reach = torch.cat(parts, dim=-1), 2 * reach
+    return values

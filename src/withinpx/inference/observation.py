@@ -14,17 +14,14 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
+from withinpx.inference.comparison import Comparison, compare, outside_window
 from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
-from withinpx.inference.registration import register
 from withinpx.inference.rendering import compose, windows_around
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field, Patch, maps_in, masked
 from withinpx.model.foreground import empty_foreground, foreground_only
 from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_softargmax
 from withinpx.model.windows import Windows, changed_boxes, crop_images, cut, group_windows
-
-ABSENT = 0.2  # a frame that shows less than this share of the rendered object does not show it
-BORDER_PX = 0.75  # an object whose box comes this near to the border may be cut off by it
 
 
 @dataclass(frozen=True)
@@ -165,26 +162,25 @@ def observe(
     present = torch.ones(z.shape[:2], dtype=torch.bool, device=z.device)
     present[:, list(unused)] = False
     rendered = _Rendered(model, frames, z, present)
-    if not (rendered.visible & present).equal(present):  # an absent object must not be rendered over a present one
-        present = present & rendered.visible
+    visible = rendered.compared.visible
+    if not (visible & present).equal(present):  # an absent object must not be rendered over a present one
+        present = present & visible
         rendered = _Rendered(model, frames, z, present)
+    compared = rendered.compared
     leakage, outside_mass = _leakage(
-        heatmaps, log_mass, z, rendered, reach=encoder_rf / 2 - 1, temperature=model.config.temperature
+        heatmaps, log_mass, z, compared, reach=encoder_rf / 2 - 1, temperature=model.config.temperature
     )
-    size = z.new_tensor([model.config.width, model.config.height])
-    low, high = rendered.centre - rendered.box / 2, rendered.centre + rendered.box / 2
-    at_border = ((low < BORDER_PX) | (high > size - BORDER_PX)).any(dim=-1)
     return Observations(
         z=_float64(z),
-        centre=_float64(rendered.centre),
+        centre=_float64(compared.centre),
         body=_float64(rendered.body),
-        box=_float64(rendered.box),
-        offset=_float64(rendered.offset),
-        explained=_float64(rendered.explained),
+        box=_float64(compared.box),
+        offset=_float64(compared.offset),
+        explained=_float64(compared.explained),
         leakage=_float64(leakage),
         outside_mass=_float64(outside_mass),
-        at_border=at_border.cpu().numpy(),
-        present=(present & rendered.visible).cpu().numpy(),
+        at_border=compared.at_border(*heatmaps.size).cpu().numpy(),
+        present=(present & compared.visible).cpu().numpy(),
         unexplained=_unexplained(frames, changes, rendered.maps, model)[:, None],
     )
 
@@ -214,17 +210,10 @@ class _Rendered:
             for maps in self._without_and_with(model, z, present, windows)
         )
         shown = masked(frames.cleaned(windows), windows, size)
-        match = register(complete - without, shown - without)
-        corner = torch.stack([windows.left, windows.top], dim=-1).to(z.dtype)
-        middle, box = box_centre_and_size(soft_mask((complete - without).abs().amax(dim=1)))
+        self.compared = compare(complete, without, shown, windows, present.shape[1])
         body, _ = box_centre_and_size(soft_mask(object_strength(complete, without)))
-
-        def per_object(values: Tensor) -> Tensor:
-            return values.view(*present.shape, *values.shape[1:])
-
-        self.centre, self.body, self.box = per_object(corner + middle), per_object(corner + body), per_object(box)
-        self.offset, self.explained = per_object(match.offset), per_object(match.explained)
-        self.visible = per_object(match.shown) > ABSENT
+        corner = torch.stack([windows.left, windows.top], dim=-1).to(z.dtype)
+        self.body = (corner + body).view_as(z)
 
     def _without_and_with(
         self, model: Autoencoder, z: Tensor, present: Tensor, windows: Windows
@@ -259,29 +248,19 @@ def _frame_of_each_object(z: Float[Tensor, "b n 2"]) -> Int[Tensor, " m"]:
 
 
 def _leakage(
-    heatmaps: Field, log_mass: Tensor, z: Tensor, rendered: _Rendered, *, reach: float, temperature: float
+    heatmaps: Field, log_mass: Tensor, z: Tensor, seen: Comparison, *, reach: float, temperature: float
 ) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n"]]:
-    """The heatmap outside the window in which the encoder can see the object: by how much it moves z, and its mass.
-
-    The window is the theorem's encoder term around the rendered centre, so without this displacement z is within it.
-    """
+    """``outside_window`` of the heatmaps, from the part of them that is around the objects."""
     count, objects = log_mass.shape
-    centre, half = rendered.centre.double(), rendered.box.double().amax(dim=-1) / 2 + reach
-    side = 2 * int(half.max().ceil()) + 1
-    left, top = (centre.flatten(end_dim=1).floor().long() - side // 2).T
+    side = 2 * int(seen.encoder_window(reach).max().ceil()) + 1
+    left, top = (seen.centre.double().flatten(end_dim=1).floor().long() - side // 2).T
     windows = Windows(_frame_of_each_object(z), top, left, side, side)
     own = torch.arange(objects, device=left.device).repeat(count)
     logits = maps_in(heatmaps, windows)[torch.arange(len(own)), own].double() / temperature
     weights = torch.exp(logits - log_mass.double().view(-1, 1, 1))
     weights = masked(weights.unsqueeze(1), windows, heatmaps.size)[:, 0].view(count, objects, side, side)
     x, y = (axis.view(count, objects, side).double() + 0.5 for axis in (windows.columns(), windows.rows()))
-    near_x, near_y = ((at - centre[..., [axis]]).abs() <= half[..., None] for axis, at in enumerate((x, y)))
-    weights = weights * near_y[..., :, None] * near_x[..., None, :]
-    mass = weights.sum(dim=(-2, -1))
-    moments = torch.stack([(weights.sum(dim=-2) * x).sum(dim=-1), (weights.sum(dim=-1) * y).sum(dim=-1)], dim=-1)
-    inside_only = moments / mass.clamp(min=1e-12).unsqueeze(-1)
-    moved = torch.where(mass[..., None] > 1e-12, (z.double() - inside_only).abs(), float(max(heatmaps.size)))
-    return moved.amax(dim=-1), (1 - mass).clamp(min=0)
+    return outside_window(weights, (x, y), z, seen, reach=reach, furthest=float(max(heatmaps.size)))
 
 
 def _unexplained(frames: Frames, changes: list[Windows], maps: Field, model: Autoencoder) -> NDArray[np.float64]:

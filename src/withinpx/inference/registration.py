@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from withinpx.inference.correlation import circular_correlation
+
 SEARCH_PX = 6  # how far around the rendered object the frame is searched
 
 
@@ -37,19 +39,20 @@ def register(
 
 
 def _best_whole_offset(rendered: Tensor, shown: Tensor, search: int) -> Float[Tensor, "m 2"]:
-    """Where the circular cross-correlation is largest, by FFT."""
-    spectra = torch.fft.rfft2(shown) * torch.fft.rfft2(rendered).conj()
-    agreement = torch.fft.irfft2(spectra.sum(dim=1), s=rendered.shape[-2:])
-    offsets = torch.arange(-search, search + 1, device=rendered.device)
-    near = agreement[:, offsets][:, :, offsets]  # negative offsets index from the end
-    best = near.flatten(start_dim=1).argmax(dim=1)
-    return torch.stack([offsets[best % len(offsets)], offsets[best // len(offsets)]], dim=-1).to(rendered.dtype)
+    """Where the circular cross-correlation is largest."""
+    side = 2 * search + 1
+    best = circular_correlation(shown, rendered, search).flatten(start_dim=1).argmax(dim=1)
+    return torch.stack([best % side, best // side], dim=-1).to(rendered.dtype) - search
 
 
 def _moved(rendered: Tensor, offset: Float[Tensor, "m 2"]) -> Tensor:
-    return torch.stack(
-        [torch.roll(image, (int(y), int(x)), (-2, -1)) for image, (x, y) in zip(rendered, offset.tolist(), strict=True)]
-    )
+    """Each image rolled by its own whole offset."""
+    for axis, by in zip((-1, -2), offset.long().unbind(dim=-1), strict=True):
+        length = rendered.shape[axis]
+        line = (torch.arange(length, device=by.device) - by[:, None]) % length
+        index = line[:, None, None, :] if axis == -1 else line[:, None, :, None]
+        rendered = rendered.gather(axis, index.expand_as(rendered))
+    return rendered
 
 
 def _between_pixels(rendered: Tensor, shown: Tensor) -> tuple[Float[Tensor, "m 2"], Tensor]:
@@ -60,13 +63,20 @@ def _between_pixels(rendered: Tensor, shown: Tensor) -> tuple[Float[Tensor, "m 2
     normal = columns @ columns.transpose(1, 2)
     ridge = 1e-6 * normal.diagonal(dim1=1, dim2=2).amax(dim=1).clamp(min=1e-12)
     normal = normal + ridge[:, None, None] * torch.eye(3, dtype=rendered.dtype, device=rendered.device)
-    gain, along_x, along_y = (
-        torch.linalg.solve(normal, columns @ shown.flatten(start_dim=1).unsqueeze(-1)).squeeze(-1).T
-    )
+    gain, along_x, along_y = _solved(normal, columns @ shown.flatten(start_dim=1).unsqueeze(-1))
     gain = gain.clamp(min=0.2)
     part = torch.stack([-along_x / gain, -along_y / gain], dim=-1).clamp(-1, 1)
     x, y = (part[:, index, None, None, None] for index in (0, 1))
     return part, rendered - x * right - y * down
+
+
+def _solved(normal: Float[Tensor, "m k k"], target: Float[Tensor, "m k 1"]) -> list[Float[Tensor, " m"]]:
+    """The unknowns of positive definite equations, by elimination: ONNX has no solver."""
+    rows = list(torch.cat([normal, target], dim=-1).unbind(dim=1))
+    for pivot in range(len(rows)):
+        own = rows[pivot] / rows[pivot][:, pivot, None]
+        rows = [own if index == pivot else row - row[:, pivot, None] * own for index, row in enumerate(rows)]
+    return [row[:, -1] for row in rows]
 
 
 def _support(moved: Tensor, rendered: Tensor) -> Tensor:

@@ -60,9 +60,9 @@ def windows_around(z: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:
     """One window per position, wide enough for everything rendered there and for the search around it."""
     config = model.config
     reach = config.decoder_rf // 2 + int((config.support or 4 * config.sigma) + 1) + SEARCH_PX + 1
-    left, top = (z.floor().long() - reach).T
+    left, top = (z.floor().long() - reach).unbind(dim=-1)
     side = 2 * reach + 1
-    return Windows(torch.arange(len(z), device=z.device), top, left, side, side)
+    return Windows(torch.arange(z.shape[0], device=z.device), top, left, side, side)
 
 
 def templates(

@@ -62,9 +62,12 @@ class Windows:
 
     def inside(self, size: tuple[int, int]) -> Bool[Tensor, "m 1 h w"] | None:
         """Which of their pixels lie in an image of this size; None if all do, which saves a multiplication."""
-        height, width = size
-        if not self.on_gpu and self.lie_within(0, 0, height, width).all():
+        if not self.on_gpu and self.lie_within(0, 0, *size).all():
             return None
+        return self.pixels_inside(size)
+
+    def pixels_inside(self, size: tuple[int, int]) -> Bool[Tensor, "m 1 h w"]:
+        height, width = size
         rows, columns = self.rows(), self.columns()
         in_rows, in_columns = (rows >= 0) & (rows < height), (columns >= 0) & (columns < width)
         return (in_rows[:, :, None] & in_columns[:, None, :]).unsqueeze(1)
