@@ -10,7 +10,7 @@ from withinpx.errors import InputError
 
 @dataclass(frozen=True)
 class ExportCommand:
-    """Write a detector as one file for programs without PyTorch: frames in, positions out."""
+    """Write a detector as one file for programs without PyTorch: frames in, positions with their verdicts out."""
 
     detector: Positional[Path]
     """A folder that `withinpx track` made."""
@@ -22,6 +22,7 @@ class ExportCommand:
     def run(self) -> None:
         from withinpx.tracking.detector import Detector  # noqa: PLC0415
         from withinpx.tracking.onnx_file import NAME, write_onnx  # noqa: PLC0415
+        from withinpx.tracking.onnx_graph import Verdicts  # noqa: PLC0415
 
         if not self.onnx:
             raise InputError("Choose the format to write the detector in: --onnx.")
@@ -31,4 +32,5 @@ class ExportCommand:
         detector = Detector.load(self.detector)
         write_onnx(path, detector)
         width, height = detector.recording
-        print(f"Wrote {path}: `frames` ({width}x{height} px, uint8) in; `positions`, `z` and `heatmaps` out")
+        outputs = ", ".join(f"`{name}`" for name in Verdicts._fields)
+        print(f"Wrote {path}: `frames` ({width}x{height} px, uint8) in; {outputs} out")

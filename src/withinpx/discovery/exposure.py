@@ -27,7 +27,7 @@ def measured_gains(frames: ByteImages) -> NDArray[np.float64]:
 
 def gains_against(frames: ByteImages, background: FloatImages) -> NDArray[np.float64]:
     """The brightness of each frame relative to a background image (1, height, width, colours)."""
-    return _gains(_grid(frames).astype(np.float64), 255 * _grid(background)[0].astype(np.float64))
+    return _gains(_grid(frames).astype(np.float64), usual_levels(background))
 
 
 def in_light_of(background: BackgroundModel, frames: ByteImages) -> ByteImages:
@@ -60,17 +60,33 @@ def normalised(frames: ByteImages, gains: NDArray[np.float64]) -> ByteImages:
     return result
 
 
+def grid_lines(size: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of a frame (height, width) that gains are measured at."""
+    rows, columns = (np.unique(np.linspace(0, side - 1, GRID).round().astype(np.intp)) for side in size)
+    return rows, columns
+
+
+def usual_levels(background: FloatImages) -> NDArray[np.float64]:
+    """The levels of a background image (1, height, width, colours) there: (pixels, colours)."""
+    return np.asarray(255 * _grid(background)[0].astype(np.float64))
+
+
+def well_exposed(usual: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Of each colour the pixels that show the gain; none if they are too few."""
+    good = (usual > DARK) & (usual < BRIGHT)
+    return [np.flatnonzero(pixels & (pixels.mean() > 0.25)) for pixels in good.T]
+
+
 def _grid(frames: ByteImages | FloatImages) -> NDArray[np.generic]:
     """Pixels spread over each frame: (frames, pixels, colours)."""
-    rows, columns = (np.unique(np.linspace(0, side - 1, GRID).round().astype(int)) for side in frames.shape[1:3])
+    rows, columns = grid_lines((frames.shape[1], frames.shape[2]))
     return np.asarray(frames[:, rows[:, None], columns]).reshape(len(frames), -1, frames.shape[-1])
 
 
 def _gains(pixels: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median ratio of pixels (frames, pixels, colours) to their usual value; one where too few are exposed well."""
     gains = np.ones((len(pixels), usual.shape[-1]))
-    for colour in range(usual.shape[-1]):
-        good = (usual[:, colour] > DARK) & (usual[:, colour] < BRIGHT)
-        if good.mean() > 0.25:
+    for colour, good in enumerate(well_exposed(usual)):
+        if len(good):
             gains[:, colour] = np.median(pixels[:, good, colour] / usual[good, colour], axis=1)
     return gains.clip(1 / LARGEST_GAIN, LARGEST_GAIN)
