@@ -82,9 +82,7 @@ def write_example(folder: Path) -> None:
 def write_results(out: Path, *, has_times: bool = True) -> None:
     """``tracks.csv`` and ``certificate.json``. The last object is refused as a whole, the others in some frames."""
     out.mkdir()
-    table = tracks_table()
-    if not has_times:
-        table["time_s"] = np.nan
+    table = tracks_table() if has_times else tracks_table().assign(time_s=np.nan)
     table.to_csv(out / "tracks.csv", index=False)
     (out / "certificate.json").write_text(json.dumps(certificate()))
 

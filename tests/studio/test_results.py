@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from tests.studio.example import FRAMES, HEIGHT, REFUSED, WIDTH, write_results
+from tests.studio.example import FPS, FRAMES, HEIGHT, REFUSED, WIDTH, write_results
 from tests.studio.studio_server import Json, is_error_sentence, open_client
 from withinpx.errors import InputError
 from withinpx.studio.app import DEMO
@@ -76,6 +76,13 @@ def test_a_refused_position_has_a_reason_and_no_bound(tmp_path: Path) -> None:
         columns = (tracks[name][obj] for name in ("certified", "bound_px", "reason"))
         for certified, bound, reason in zip(*columns, strict=True):
             assert (bound is not None) == certified == (reason == "")
+
+
+def test_times_are_those_of_the_recording_after_one_without_a_clock_was_written(tmp_path: Path) -> None:
+    run = Run("0123456789abcdef", "clip.mp4", "", Footage(WIDTH, HEIGHT, FRAMES, 1.0))
+    for name, has_times in (("images", False), ("video", True)):
+        write_results(tmp_path / name, has_times=has_times)
+    assert tracks_json(run, tmp_path / "video")["times_s"] == [frame / FPS for frame in range(FRAMES)]
 
 
 def test_a_table_of_an_older_version_is_an_error_sentence(tmp_path: Path) -> None:
