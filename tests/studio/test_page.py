@@ -44,6 +44,11 @@ TOO_WIDE = """() => [...document.querySelectorAll("main *")]
   .filter((element) => !element.closest(".wide, .preview-box, .tabs, svg"))
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map((element) => element.outerHTML.slice(0, 80))"""
+PLAYHEADS_AT_THE_END = """() => [...document.querySelectorAll(".chart")].every((chart) => {
+  const end = (line) => chart.querySelector(line)?.getAttribute("x2");
+  const drawn = Number(chart.querySelector("svg")?.getAttribute("width")) === chart.clientWidth;
+  return drawn && end(".playhead") === end(".axis");
+})"""
 READY = {"start": ".demo-frame canvas", "clip": ".bound-number", "bound": ".curves path.strong"}
 
 
@@ -228,6 +233,15 @@ def test_keys_step_through_the_frames_and_show_the_positions(page: Page, server:
     x = tracks_table().query("frame == 2 and object == 0")["x"].item()
     expect(row.locator("td").first).to_have_text(f"{x:.1f}")
     expect(page.get_by_label("Frame", exact=True)).to_have_attribute("aria-valuetext", re.compile("frame 2, 0.08 s"))
+
+
+def test_charts_that_are_drawn_again_keep_the_shown_frame(page: Page, server: Server) -> None:
+    show(page, server, "result")
+    page.locator("#main").focus()
+    page.keyboard.press("End")
+    for width in (1280, 1000):
+        page.set_viewport_size({"width": width, "height": 860})
+        page.wait_for_function(PLAYHEADS_AT_THE_END)
 
 
 def test_playing_ends_at_the_last_frame(page: Page, server: Server) -> None:

@@ -5,7 +5,7 @@ import { h, onResize, s } from "./dom.js";
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 34 };
 
 export class Chart {
-  /** `data()` gives {lines, bands, points, x: {label, range}, y: {label, range, log}, playhead, label}. */
+  /** `data()` gives {lines, bands, points, x: {label, range}, y: {label, range, log}, label}. */
   constructor({ height = 200, signal, data, label }) {
     this.height = height;
     this.data = data;
@@ -28,10 +28,12 @@ export class Chart {
       (data.points ?? []).map((point) => axes.point(point)),
       this.playhead);
     this.element.replaceChildren(svg);
-    if (data.playhead !== undefined) this.movePlayhead(data.playhead);
+    if (this.playheadAt !== undefined) this.movePlayhead(this.playheadAt);
   }
 
+  /** Also before the first `draw`; later ones keep it. */
   movePlayhead(x) {
+    this.playheadAt = x;
     if (!this.playhead) return;
     const at = this.axes.x(x);
     this.playhead.setAttribute("x1", at);

@@ -74,7 +74,6 @@ function trackChart(run, tracks, axis, signal) {
       { x: times, y: where(index, false, (position) => position), kind: "refused" },
       { x: times, y: where(index, true, (position) => position), colour: colourOf(numberOf(tracks, index)) },
     ]),
-    playhead: times[0],
   });
   return new Chart({ height: 250, signal, data, label: `${axis} of each object over time; the numbers are in the tracks file` });
 }
