@@ -20,7 +20,7 @@ demo: $(READY)  ## track a generated clip of three objects without labels, and c
 	$(BIN)/withinpx demo
 
 test: $(READY)  ## all tests; ends with what was skipped and why (browser tests need Chromium)
-	$(BIN)/pytest -rs
+	$(BIN)/pytest -rs --numprocesses auto --dist loadfile
 
 check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
