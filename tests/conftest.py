@@ -1,8 +1,10 @@
 """What is trained once for all tests that need it: one tiny network, one small clip's detector."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
+import torch
 from hypothesis import settings
 
 from tests.tracked_clip import TrackedClip, one_thread, track_once
@@ -13,6 +15,15 @@ from withinpx.training.recipe import Recipe
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # --hypothesis-profile=default explores
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests in several processes share the cores: threads that wait for a core are many times slower than one."""
+    workers = getattr(config, "workerinput", {}).get("workercount")
+    if workers:
+        threads = max(1, (os.cpu_count() or 1) // workers)
+        torch.set_num_threads(threads)
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # of processes that tests start
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,6 +1,5 @@
 """The notebook docs/quickstart.ipynb runs from top to bottom."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ NOTEBOOK = Path(__file__).parent.parent / "docs" / "quickstart.ipynb"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", str(os.cpu_count() or 1))
+def test_the_notebook_runs(tmp_path: Path) -> None:
     notebook: Any = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     assert not any(cell.get("outputs") for cell in notebook.cells)  # they would be out of date
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()

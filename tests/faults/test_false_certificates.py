@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 import torch
 
 from tests.faults.clips import FRAMES, Planted, planted
@@ -110,8 +111,10 @@ def missed_violations(clip: Planted, obj: int, failed: str | None, certified: np
     return []
 
 
-def test_no_certified_position_is_outside_its_bound_and_violations_are_refused(torture: Torture) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"
+def test_no_certified_position_is_outside_its_bound_and_violations_are_refused(
+    torture: Torture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         verdicts = list(pool.map(judge, range(320) if torture.full else SHORT))
     good = [clip for clip in verdicts if clip.good]
