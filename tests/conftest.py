@@ -59,6 +59,7 @@ def alone() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tracked(tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
-    """A small clip, tracked once for all tests."""
-    return track_once(tmp_path_factory.getbasetemp())
+def tracked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TrackedClip:
+    """A small clip, tracked once for all tests, which only read it."""
+    temporary = tmp_path_factory.getbasetemp()  # where tests run in several processes, of this one
+    return track_once(temporary.parent if hasattr(request.config, "workerinput") else temporary)

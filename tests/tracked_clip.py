@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from PIL import Image
 
 from withinpx.cli import main
@@ -83,8 +84,13 @@ def brief_training() -> AbstractContextManager[None]:
 
 @cache
 def track_once(temporary: Path) -> TrackedClip:
+    """Another process that wants it meanwhile waits for it."""
     made, folder = small_stage().render(), temporary / "tracked"
-    images = write_images(folder / "clip", made.clip)
-    with small_training():
-        main(["track", str(images), "--out", str(folder / "out"), *COMMAND.split()])
-    return TrackedClip(made, images, folder / "out")
+    images, out, complete = folder / "clip", folder / "out", folder / "complete"
+    with FileLock(temporary / "tracked.lock"):
+        if not complete.exists():
+            write_images(images, made.clip)
+            with small_training():
+                main(["track", str(images), "--out", str(out), *COMMAND.split()])
+            complete.touch()
+    return TrackedClip(made, images, out)
