@@ -16,7 +16,7 @@ from withinpx.model.windows import Windows, changed_boxes, crop_images, group_wi
 HEIGHT, WIDTH = 26, 30
 
 
-def make_model(mode: BackgroundMode, objects: int, support: float | None) -> Autoencoder:
+def make_model(mode: BackgroundMode, objects: int, support: float | None, appearance: int = 0) -> Autoencoder:
     torch.manual_seed(1)
     config = NetworkConfig(
         HEIGHT,
@@ -30,6 +30,7 @@ def make_model(mode: BackgroundMode, objects: int, support: float | None) -> Aut
         channels=6,
         temperature=0.5,
         background=mode,
+        appearance=appearance,
     )
     model = Autoencoder(config).double()
     for parameter in model.parameters():  # codes, biases, scales: nothing stays at its initial value

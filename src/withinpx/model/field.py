@@ -152,6 +152,11 @@ class Field:
         """Height and width of the maps, px."""
         return self.base.size
 
+    def channels(self, chosen: slice) -> "Field":
+        """Some of the maps."""
+        patches = [patch.with_values(patch.values[:, chosen]) for patch in self.patches]
+        return Field(self.count, self.base.with_values(self.base.values[:, chosen]), patches)
+
 
 def maps_in(field: Field, windows: Windows) -> Float[Tensor, "m c h w"]:
     """The maps of each window's image, in the window; pixels outside are replicated from the base's border."""

@@ -14,8 +14,13 @@ def softargmax(heatmaps: Float[Tensor, "b n h w"], temperature: float = TEMPERAT
     the whole map: the only reading in which a temperature towards zero gives the argmax. Eq. 5 also divides by the
     image size; positions here stay in pixels.
     """
+    return weighted_positions(softargmax_weights(heatmaps, temperature))
+
+
+def softargmax_weights(heatmaps: Float[Tensor, "b n h w"], temperature: float) -> Float[Tensor, "b n h w"]:
+    """The joint softmax of each map."""
     logits = heatmaps.to(torch.promote_types(heatmaps.dtype, torch.float32)) / temperature  # never in half precision
-    return weighted_positions(logits.flatten(start_dim=-2).softmax(dim=-1).view_as(logits))
+    return logits.flatten(start_dim=-2).softmax(dim=-1).view_as(logits)
 
 
 def weighted_positions(weights: Float[Tensor, "*b h w"]) -> Float[Tensor, "*b 2"]:

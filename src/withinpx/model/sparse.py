@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.appearance import bounded, object_maps
+from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.cnn import CNN
 from withinpx.model.field import Base, Field, Patch, masked
 from withinpx.model.render import faintest_exponent, profile
@@ -92,28 +93,60 @@ def sparse_softargmax(heatmaps: Field, temperature: float) -> tuple[Float[Tensor
     return moments / mass.unsqueeze(-1), mass.log() + largest
 
 
+def sparse_latents(model: Autoencoder, maps: Field) -> tuple[Latents, Float[Tensor, "b n"]]:
+    """``Autoencoder.read`` from the encoder's maps, and the logarithm of the softargmax's denominator."""
+    objects, temperature = model.config.objects, model.config.temperature
+    heatmaps, shared = maps.channels(slice(objects)), maps.channels(slice(objects, None))
+    positions, log_mass = sparse_softargmax(heatmaps, temperature)
+    if not model.config.appearance:
+        return Latents(positions, positions.new_zeros(*positions.shape[:2], 0)), log_mass
+    return Latents(positions, bounded(_means(heatmaps, shared, temperature, log_mass))), log_mass
+
+
+def _means(heatmaps: Field, maps: Field, temperature: float, log_mass: Float[Tensor, "b n"]) -> Float[Tensor, "b n k"]:
+    """The mean of each map under each heatmap's softargmax weights, whose denominator is known."""
+    base, values = heatmaps.base.with_values(heatmaps.base.values / temperature), maps.base.values
+    shared = (base.values + base.counts().log()).flatten(start_dim=-2)
+    weights = shared.softmax(dim=-1).view_as(base.values)
+    everywhere = torch.einsum("nhw,khw->nk", weights[0], values[0])
+    means = torch.exp(shared.logsumexp(dim=-1) - log_mass).unsqueeze(-1) * everywhere
+    for patch, own in zip(heatmaps.patches, maps.patches, strict=True):
+        image = patch.windows.image
+        mass = log_mass[image][..., None, None]
+        here = masked(_exp(patch.values / temperature - mass), patch.windows, heatmaps.size)
+        before = masked(_exp(base.cut(patch.windows) - mass), patch.windows, heatmaps.size)
+        excess = torch.einsum("mnhw,mkhw->mnk", here, own.values)
+        excess = excess - torch.einsum("mnhw,mkhw->mnk", before, maps.base.cut(patch.windows))
+        means = means.index_add(0, image, excess)
+    return means
+
+
 def _exp(values: Tensor) -> Tensor:
     return torch.exp(values.clamp(min=faintest_exponent(values.dtype)))
 
 
 def sparse_decoder_maps(
-    model: Autoencoder, positions: Float[Tensor, "b n 2"], present: Bool[Tensor, "b n"] | None = None
+    model: Autoencoder,
+    positions: Float[Tensor, "b n 2"],
+    present: Bool[Tensor, "b n"] | None = None,
+    codes: Float[Tensor, "b n k"] | None = None,
 ) -> Field:
     """``Autoencoder.decoder_maps`` as one map for the whole batch and a window around each object."""
     config, margin = model.config, model.margin
     canvas = (config.height + 2 * margin, config.width + 2 * margin)
     if model.background.input_maps:
-        base = Base.whole(model.background.decoder_input(positions.new_zeros(1, config.objects, *canvas)))
+        base = Base.whole(model.background.decoder_input(positions.new_zeros(1, config.object_maps, *canvas)))
     else:
-        base = Base.uniform(canvas, config.objects, config.decoder_rf // 2, positions)
+        base = Base.uniform(canvas, config.object_maps, config.decoder_rf // 2, positions)
     patches = []
     for windows in _windows_around(positions.detach() + margin, model):
         wider = windows.grown(first_layer_reach(model.decoder))
-        others = base.cut(wider)[:, config.objects :]
+        others = base.cut(wider)[:, config.object_maps :]
         gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support)
         if present is not None:
             gaussians = gaussians * present[wider.image][..., None, None]
-        patches.append(Patch(wider, torch.cat([gaussians, others], dim=1)))
+        own = object_maps(gaussians, None if codes is None else codes[wider.image], config.appearance)
+        patches.append(Patch(wider, torch.cat([own, others], dim=1)))
     maps = sparse_cnn(model.decoder, Field(len(positions), base, patches))
     moved = [Patch(patch.windows.moved(-margin), patch.values) for patch in maps.patches]
     return Field(len(positions), maps.base.cropped(margin), moved)

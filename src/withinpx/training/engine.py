@@ -14,13 +14,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Field, dense_maps
 from withinpx.model.foreground import foreground_only
 from withinpx.model.render import render
-from withinpx.model.softargmax import softargmax
-from withinpx.model.sparse import gaussians_in, sparse_decoder_maps, sparse_softargmax
+from withinpx.model.sparse import gaussians_in, sparse_decoder_maps, sparse_latents
 from withinpx.training.accuracy import TOLERANCE, right_pixels
 from withinpx.training.scene import Scene, change_windows, half_contrast, noise_level
 
@@ -50,19 +49,27 @@ class Engine(ABC):
         self.backgrounds = backgrounds  # one for all images or one for each; None if they are the model's own
         self.present = present  # which objects each image shows; None if all
         self.loss_weight = 1.0  # of the reconstruction error: as a mean over all pixels it vanishes in a large frame
+        self.code_penalty = 0.0  # weight of the mean square of the appearance codes
         self.centre_loss: tuple[Tensor, float] | None = None  # centres (f n 2) of the heatmaps, and the loss's weight
         self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)  # NaN until first seen
 
     def reconstruct(self, chosen: Indices, nearby: Indices) -> tuple[Tensor, Tensor]:
         """Loss (mean squared error, and the centre loss if there is one) and accuracy of these images (app. C.1)."""
-        positions, cross_entropy = self._encode(chosen)
-        self.latest_z[chosen] = positions.detach()
-        rendered = self._decode(positions, None if self.present is None else self.present[chosen], chosen, nearby)
+        latents, cross_entropy = self._encode(chosen)
+        self.latest_z[chosen] = latents.positions.detach()
+        present = None if self.present is None else self.present[chosen]
+        rendered = self._decode(latents, present, chosen, nearby)
         loss, accuracy = self.loss_weight * self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
         if self.centre_loss is not None and self.centre_loss[1] > 0:
             centres, weight = self.centre_loss
             loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
+        if self.code_penalty and self.model.config.appearance:
+            loss = loss + self.code_penalty * _mean_square(latents.codes, present)
         return loss, accuracy
+
+    def latents(self, chosen: Indices) -> Latents:
+        """Positions and appearance codes of these images."""
+        return self._encode(chosen)[0]
 
     def heatmap_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"], width: float) -> Tensor:
         """Cross entropy of the heatmaps with Gaussians of this width at these centres; NaN is an unknown centre."""
@@ -71,7 +78,9 @@ class Engine(ABC):
     def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
         """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
         present = ~centres.isnan().any(dim=-1)
-        return self.loss_weight * self._loss(self._decode(centres.nan_to_num(0.0), present, chosen, chosen), chosen)
+        codes = centres.new_zeros(*present.shape, self.model.config.appearance)
+        rendered = self._decode(Latents(centres.nan_to_num(0.0), codes), present, chosen, chosen)
+        return self.loss_weight * self._loss(rendered, chosen)
 
     @abstractmethod
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...
@@ -82,11 +91,11 @@ class Engine(ABC):
         return self.backgrounds[chosen]
 
     @abstractmethod
-    def _encode(self, chosen: Indices) -> tuple[Float[Tensor, "b n 2"], CrossEntropy]:
-        """Positions, and the cross entropy of their heatmaps as a function of centres and width."""
+    def _encode(self, chosen: Indices) -> tuple[Latents, CrossEntropy]:
+        """Positions and codes, and the cross entropy of the heatmaps as a function of centres and width."""
 
     @abstractmethod
-    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Any: ...
+    def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Any: ...
 
     @abstractmethod
     def _loss(self, rendered: Any, chosen: Indices) -> Tensor: ...
@@ -98,6 +107,12 @@ class Engine(ABC):
 def _mean_over_visible(values: Float[Tensor, "b n"], mass: Float[Tensor, "b n"]) -> Tensor:
     visible = mass.detach() > VISIBLE
     return (values * visible).sum() / visible.sum().clamp(min=1)
+
+
+def _mean_square(codes: Float[Tensor, "b n k"], present: Bool[Tensor, "b n"] | None) -> Tensor:
+    """Over the codes of the objects that are present."""
+    squares = (codes**2).mean(dim=-1)
+    return squares.mean() if present is None else (squares * present).sum() / present.sum().clamp(min=1)
 
 
 class DenseEngine(Engine):
@@ -146,11 +161,16 @@ class DenseEngine(Engine):
         )
 
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]:
-        return self.model.heatmaps(self._inputs[chosen])
+        return self._maps(chosen)[:, : self.model.config.objects]
 
-    def _encode(self, chosen: Indices) -> tuple[Tensor, CrossEntropy]:
-        heatmaps = self.heatmaps(chosen)
-        return softargmax(heatmaps, self.model.config.temperature), partial(self._cross_entropy, heatmaps, chosen)
+    def _maps(self, chosen: Indices) -> Float[Tensor, "b m h w"]:
+        maps: Tensor = self.model.encoder(self._inputs[chosen])
+        return maps
+
+    def _encode(self, chosen: Indices) -> tuple[Latents, CrossEntropy]:
+        maps = self._maps(chosen)
+        heatmaps = maps[:, : self.model.config.objects]
+        return self.model.read(maps), partial(self._cross_entropy, heatmaps, chosen)
 
     def _cross_entropy(self, heatmaps: Tensor, chosen: Indices, centres: Tensor, width: float) -> Tensor:
         logits = heatmaps / self.model.config.temperature
@@ -163,9 +183,10 @@ class DenseEngine(Engine):
         entropy = -(target / mass.clamp(min=VISIBLE) * log_probability).sum(dim=-1)
         return _mean_over_visible(entropy, mass.squeeze(-1))
 
-    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
+    def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
         needs_nearby = self.model.config.background is BackgroundMode.NEARBY
-        maps = self.model.decoder_maps(positions, self.images[nearby] if needs_nearby else None, present)
+        positions, codes = latents
+        maps = self.model.decoder_maps(positions, self.images[nearby] if needs_nearby else None, present, codes)
         return self.model.background.compose(maps, self.backgrounds_of(chosen))
 
     def _loss(self, rendered: Tensor, chosen: Indices) -> Tensor:
@@ -189,12 +210,15 @@ class SparseEngine(Engine):
         self.scene = scene
 
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]:
-        return dense_maps(self.scene.only(chosen).heatmaps(self.model))
+        return dense_maps(self._heatmaps(self.scene.only(chosen).encode(self.model)))
 
-    def _encode(self, chosen: Indices) -> tuple[Tensor, CrossEntropy]:
-        heatmaps = self.scene.only(chosen).heatmaps(self.model)
-        positions, log_mass = sparse_softargmax(heatmaps, self.model.config.temperature)
-        return positions, partial(self._cross_entropy, heatmaps, log_mass)
+    def _heatmaps(self, maps: Field) -> Field:
+        return maps.channels(slice(self.model.config.objects))
+
+    def _encode(self, chosen: Indices) -> tuple[Latents, CrossEntropy]:
+        maps = self.scene.only(chosen).encode(self.model)
+        latents, log_mass = sparse_latents(self.model, maps)
+        return latents, partial(self._cross_entropy, self._heatmaps(maps), log_mass)
 
     def _cross_entropy(self, heatmaps: Field, log_mass: Tensor, centres: Tensor, width: float) -> Tensor:
         agreement, mass = centres.new_zeros(log_mass.shape), centres.new_zeros(log_mass.shape)
@@ -205,8 +229,8 @@ class SparseEngine(Engine):
             agreement = agreement.index_add(0, patch.windows.image, agreed)
         return _mean_over_visible(log_mass - agreement / mass.clamp(min=VISIBLE), mass)
 
-    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Field:
-        return sparse_decoder_maps(self.model, positions, present)
+    def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Field:
+        return sparse_decoder_maps(self.model, latents.positions, present, latents.codes)
 
     def _loss(self, rendered: Field, chosen: Indices) -> Tensor:
         scene, layer = self.scene.only(chosen), self._uniform_layer(rendered)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 from withinpx.errors import InputError
 
+CODE_PENALTY = 1e-5  # of a reconstruction error of some 1e-3: a code must explain one percent of it to be worth having
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -26,6 +28,7 @@ class Recipe:
     encoding_rate: float = 1.0  # learning rate of the positional code, as a share of the filters'
     cosine_schedule: bool = False  # of the learning rate, down to 1 %
     centre_loss_weight: float = 0.0  # of the heatmaps' distance to the moving objects; 0 after half of the epochs
+    code_penalty: float = CODE_PENALTY  # times the mean square of the appearance codes: a rigid object keeps none
     restart_at: tuple[float, ...] = ()  # shares of the epochs at which heatmaps that lost their object are restarted
 
     def __post_init__(self) -> None:

@@ -133,8 +133,8 @@ class Scene:
                     changes.append(change.only(in_batch, image[in_batch]))
         return replace(self, indices=chosen, statistics=self.statistics.only(chosen), changes=changes)
 
-    def heatmaps(self, model: Autoencoder) -> Field:
-        """The encoder over the batch. Identical windows are computed once, since the encoder is equivariant."""
+    def encode(self, model: Autoencoder) -> Field:
+        """The encoder's maps of the batch. Identical windows are computed once, since the encoder is equivariant."""
         reach = first_layer_reach(model.encoder)
         if not self.identical:
             patches = [Patch(change.windows.grown(reach), change.inputs) for change in self.changes]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from withinpx.experiments.squares_gpu.windowed import SquareWindows, decoder_input, spread, windowed_cnn
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.background import BackgroundMode
 from withinpx.model.field import masked
 from withinpx.model.sparse import first_layer_reach, gaussian_reach
@@ -19,7 +19,7 @@ class GpuEngine(DenseEngine):
         super().__init__(model, scene.images, tolerance)
         self.scene = scene
 
-    def heatmaps(self, chosen: Indices) -> Tensor:
+    def _maps(self, chosen: Indices) -> Tensor:
         change, encoder = self.scene.changes[0], self.model.encoder
         corners = torch.stack([change.windows.left[chosen], change.windows.top[chosen]], dim=1).int()
         reach = first_layer_reach(encoder)
@@ -32,7 +32,8 @@ class GpuEngine(DenseEngine):
         base, patch, found = windowed_cnn(encoder, self.scene.empty.values, inputs, windows, full_output=True)
         return spread(base, patch, SquareWindows(corners, found.grow, found.side))
 
-    def _decode(self, positions: Tensor, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
+    def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
+        positions = latents.positions
         config, decoder = self.model.config, self.model.decoder
         base = self.model.background.decoder_input(positions.new_zeros(1, 1, config.height, config.width))
         around = int(gaussian_reach(self.model, positions.dtype) + 0.5) + first_layer_reach(decoder)
