@@ -49,7 +49,7 @@ def measured(
 ) -> Measured:
     """Object 0, with the frames that training never saw, if they differ from the others."""
     kept_out = seen if kept_out is None else kept_out
-    return check_object(network, FIELDS, kept_out, seen, templates, index=0, scale=1.0, **options)
+    return check_object(network, FIELDS, kept_out, seen, [*templates.unsqueeze(1)], index=0, scale=1.0, **options)
 
 
 def failed(found: Measured) -> set[str]:

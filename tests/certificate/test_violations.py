@@ -17,7 +17,8 @@ from withinpx.data.stage import GeneratedClip
 from withinpx.inference import observation
 from withinpx.inference.observation import Observations
 from withinpx.inference.rendering import templates
-from withinpx.model.sparse import sparse_softargmax
+from withinpx.model.autoencoder import Latents
+from withinpx.model.sparse import sparse_latents
 from withinpx.theory.bound import GATE_PX
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.tracks import Tracks
@@ -41,7 +42,7 @@ def judged(detector: Detector, seen: Observations) -> Certificate:
     fields = receptive_fields(detector.model)
     objects = []
     for index in range(OBJECTS):
-        found = check_object(detector.model, fields, seen, seen, rendered, index=index, scale=1.0)
+        found = check_object(detector.model, fields, seen, seen, [*rendered.unsqueeze(1)], index=index, scale=1.0)
         size = (found.size.smallest, found.size.largest)
         objects.append(ObjectCertificate(index, size, found.theorem_px, (0, 0), found.limits, found.checks))
     return replace(detector.certificate, objects=tuple(objects))
@@ -101,11 +102,11 @@ def test_the_same_frames_get_the_same_verdict_again(tracked: TrackedClip, good: 
 def test_a_decoder_with_a_bias_is_refused_for_its_reconstruction(
     tracked: TrackedClip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def biased(heatmaps: Any, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
-        positions, mass = sparse_softargmax(heatmaps, temperature)
-        return positions + positions.new_tensor([4.0, 0.0]), mass
+    def biased(model: Any, maps: Any) -> tuple[Latents, torch.Tensor]:
+        (positions, codes), mass = sparse_latents(model, maps)
+        return Latents(positions + positions.new_tensor([4.0, 0.0]), codes), mass
 
-    monkeypatch.setattr(observation, "sparse_softargmax", biased)
+    monkeypatch.setattr(observation, "sparse_latents", biased)
     detector = tracked.detector
     seen = observations(detector, tracked.made)
     np.testing.assert_allclose(np.median(seen.residual[:, :OBJECTS], axis=0), 4, atol=0.7)
@@ -162,7 +163,7 @@ def test_twins_are_refused_as_not_distinct(tracked: TrackedClip, good: Observati
     fields = receptive_fields(detector.model)
     twins = torch.stack([rendered[0], rendered[0], rendered[2]])
     for index, names in ((0, {"distinct"}), (1, {"distinct"}), (2, set[str]())):
-        found = check_object(detector.model, fields, good, good, twins, index=index, scale=1.0)
+        found = check_object(detector.model, fields, good, good, [*twins.unsqueeze(1)], index=index, scale=1.0)
         assert {check.name for check in found.checks if not check.met} == names
 
 

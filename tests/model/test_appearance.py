@@ -2,11 +2,13 @@
 
 import copy
 from dataclasses import replace
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 
+from tests.certificate.planted import last_filter
 from tests.model.test_sparse import HEIGHT, WIDTH, dense, make_model, sparse_heatmaps, textured_scene
 from withinpx.errors import InputError
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network, with_appearance
@@ -92,7 +94,7 @@ def test_whatever_the_code_all_that_is_rendered_lies_within_the_decoder_s_reach_
 @pytest.mark.parametrize("shift", [(3, 0), (0, 4), (-5, 2)])
 def test_a_shifted_object_shifts_z_and_its_rendering_and_keeps_its_code(entries: int, shift: tuple[int, int]) -> None:
     model, (right, down) = random_network(entries, 1, temperature=1e-5), shift  # read at the object alone
-    model.background.still.fill_(0.4)
+    cast(LayeredBackground, model.background).still.fill_(0.4)
     patch = torch.rand(3, 6, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
     def image(top: int, left: int) -> Tensor:
@@ -110,8 +112,7 @@ def test_a_shifted_object_shifts_z_and_its_rendering_and_keeps_its_code(entries:
 
 def test_codes_stay_within_their_range() -> None:
     model = random_network(3, 0)
-    last = model.encoder[-1]
-    last.weight.data[2:] *= 1e4
+    last_filter(model.encoder).weight.data[2:] *= 1e4
     codes = model.latents(torch.rand(4, 3, 48, 52, dtype=torch.float64)).codes
     assert codes.shape == (4, 2, 3)
     assert codes.abs().max() <= 1
@@ -140,6 +141,8 @@ def test_sparse_codes_and_gradients_are_the_dense_ones(objects: int, training: b
     for one in (latents, found):
         (one.codes * torch.arange(1, 3)).sum().backward()
     for own, other in zip(model.encoder.parameters(), twin.encoder.parameters(), strict=True):
+        assert own.grad is not None
+        assert other.grad is not None
         assert (own.grad - other.grad).abs().max() < 1e-8
 
 
@@ -164,9 +167,9 @@ def test_a_network_that_gets_a_code_renders_what_it_did(mode: BackgroundMode) ->
     assert (wider(images).positions - model(images).positions).abs().max() < 1e-12
     assert (wider(images).images - model(images).images).abs().max() < 1e-12
     assert not wider.training
-    first = wider.decoder[0].weight
+    first = wider.state_dict()["decoder.0.weight"]
     assert first[:, 2:8].abs().min() > 0  # else no gradient would reach the code
-    assert first.equal(with_appearance(model, 3, seed=1).decoder[0].weight)
+    assert first.equal(with_appearance(model, 3, seed=1).state_dict()["decoder.0.weight"])
     with pytest.raises(InputError, match="already"):
         with_appearance(wider, 2, seed=1)
 

@@ -1,5 +1,6 @@
 """The theorem's assumptions as measurements, without labels. Reconstruction and heatmap use held-out frames only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +18,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Field, Patch, maps_in
 from withinpx.model.foreground import empty_foreground, foreground_only
-from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_softargmax
+from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_latents
 from withinpx.model.windows import cut
 from withinpx.theory import CompactSupport, Gaussian, SizeRange
 from withinpx.theory.bound import theorem
@@ -29,6 +30,8 @@ DISTINCT = 0.15  # two renderings must differ by this share of the stronger one
 LARGEST_LEAKAGE = 1.0  # px
 LARGEST_DRIFT = 1.0  # px, or twice RESIDUAL_SHARE of the size: of the rendered centre against z over the frame
 EQUIVARIANT = 0.1  # px: how exactly z follows whole-pixel shifts; only rounding and the softargmax's tails keep it off
+SAME_CODE = 0.01  # how exactly an appearance code, from -1 to 1, stays as it is under whole-pixel shifts
+SIZE_MARGIN = 0.1  # of the sizes seen: by so much smaller or larger may an object with a code be rendered
 SHIFTS = ((0, 0), (3, 0), (0, 3), (-4, 2), (5, -5))  # px, for the equivariance check, in which
 VISIBLE = 0.05  # of full contrast is a difference from the background
 
@@ -65,20 +68,25 @@ def whole_frames(seen: Observations, index: int) -> NDArray[np.bool_]:
 
 
 def rendered_sizes(seen: Observations, index: int) -> SizeRange:
-    """The range of sizes of the reconstructed object, over the frames that show all of it."""
-    whole = whole_frames(seen, index)
+    """The range of sizes of the reconstructed object, over the frames that show all of it.
+
+    With a code it has a margin, and frames in which the object is rendered in another size are refused.
+    """
+    whole, margin = whole_frames(seen, index), SIZE_MARGIN * seen.has_codes
     sizes = seen.size[whole if whole.any() else slice(None), index]
-    return SizeRange(max(1.0, float(sizes.min())), max(1.0, float(sizes.max())))
+    smallest, largest = (1 - margin) * float(sizes.min()), (1 + margin) * float(sizes.max())
+    return SizeRange(max(1.0, smallest), max(1.0, largest))
 
 
-def frame_limits(seen: Observations, index: int, size: SizeRange) -> Limits:
-    """What each frame of one object must satisfy."""
+def frame_limits(seen: Observations, index: int, size: SizeRange, reach: float = 0.0) -> Limits:
+    """What each frame of one object must satisfy; an object with a code may be rendered anywhere in ``reach`` of z."""
     whole = whole_frames(seen, index)
     x, y = np.median((seen.centre - seen.z)[whole, index], axis=0).tolist() if whole.any() else (0.0, 0.0)
     return Limits(
         residual=max(LARGEST_RESIDUAL, RESIDUAL_SHARE * size.largest),
-        drift=max(LARGEST_DRIFT, 2 * RESIDUAL_SHARE * size.largest),
+        drift=2 * reach if seen.has_codes else max(LARGEST_DRIFT, 2 * RESIDUAL_SHARE * size.largest),
         rendered=(x, y),
+        sizes=(size.smallest if size.smallest > 1 else 0.0, size.largest) if seen.has_codes else None,
     )
 
 
@@ -87,18 +95,18 @@ def check_object(
     fields: ReceptiveFields,
     kept_out: Observations,
     all_frames: Observations,
-    templates: Tensor,
+    rendered: Sequence[Float[Tensor, "m c h w"]],
     *,
     index: int,
     scale: float,
     look_alikes: tuple[int, ...] = (),
 ) -> Measured:
-    """All checks of one object. ``templates`` are all objects' renderings; inspection may have found look-alikes."""
+    """All checks of one object. ``rendered`` are all appearances of all objects; inspection may know look-alikes."""
     size = rendered_sizes(all_frames, index)
     bound = object_bound(model, fields, size)
-    limits = frame_limits(all_frames, index, size)
+    limits = frame_limits(all_frames, index, size, fields.decoder / 2 + (model.config.support or 0.0))
     checks = (
-        _distinct(templates, index, look_alikes),
+        _distinct(rendered, index, look_alikes),
         _displacement(all_frames, index, bound, limits, scale),
         _reconstruction(kept_out, index, limits, scale),
         _heatmap(kept_out, index, scale),
@@ -108,14 +116,14 @@ def check_object(
     return Measured(size, bound, limits, checks)
 
 
-def _distinct(templates: Float[Tensor, "n c h w"], index: int, look_alikes: tuple[int, ...]) -> Check:
-    """Assumption 3: no two objects look alike."""
+def _distinct(rendered: Sequence[Float[Tensor, "m c h w"]], index: int, look_alikes: tuple[int, ...]) -> Check:
+    """Assumption 3: no two objects look alike, in any of the appearances that they showed."""
     if look_alikes:
         message = f"its appearance is that of object {look_alikes[0]}: the two can be confused"
         return Check("distinct", 0.0, DISTINCT, "share", False, message)
     differences = {
-        other: appearance_difference(templates[index], templates[other])
-        for other in range(len(templates))
+        other: min(appearance_difference(one, two) for one in rendered[index] for two in rendered[other])
+        for other in range(len(rendered))
         if other != index
     }
     if not differences:
@@ -171,6 +179,9 @@ def _heatmap(seen: Observations, index: int, scale: float) -> Check:
 
 def _drift(seen: Observations, index: int, limits: Limits, scale: float) -> Check:
     """Equivariance of the decoder over the frame, which `perspective` gives up: its decoder knows where it renders."""
+    if seen.has_codes:
+        message = "with an appearance code, the centre is that of each frame's own rendering"
+        return Check("drift", 1.0, GOOD_SHARE, "share", True, message)
     whole = whole_frames(seen, index)
     share = float(undrifted_frames(seen, index, limits)[whole].mean()) if whole.any() else 1.0
     message = (
@@ -181,33 +192,54 @@ def _drift(seen: Observations, index: int, limits: Limits, scale: float) -> Chec
 
 
 def _equivariance(model: Autoencoder, seen: Observations, index: int, limits: Limits, scale: float) -> Check:
-    """Render the object at shifted positions, encode the result: z must shift by as much.
+    """Render the object at shifted positions, encode the result: z must shift by as much, and the code stay.
 
     A layered network is equivariant by construction. The decoder of `perspective` knows where it renders and may drift.
     """
-    error = equivariance_error(model, _interior_position(seen, index, model), index)
-    limit = limits.drift if model.config.background is BackgroundMode.PERSPECTIVE else EQUIVARIANT
+    frame = _interior_frame(seen, index, model)
+    position = _interior_position(seen, index, model, frame)
+    code = None if frame is None else torch.tensor(seen.codes[frame, index], dtype=torch.float32)
+    error, code_error = equivariance_errors(model, position, index, code)
+    may_drift = model.config.background is BackgroundMode.PERSPECTIVE and not seen.has_codes
+    limit = limits.drift if may_drift else EQUIVARIANT
     message = (
         f"an object shifted by whole pixels shifts z by as much, to within {error / scale:.3f} px (at most "
         f"{limit / scale:.2f} px)"
     )
-    return Check("equivariance", error / scale, limit / scale, "px", error <= limit, message)
+    if seen.has_codes:
+        message += f", and its code stays as it is, to within {code_error:.4f} (at most {SAME_CODE:g})"
+    met = error <= limit and code_error <= SAME_CODE
+    return Check("equivariance", error / scale, limit / scale, "px", met, message)
 
 
-def _interior_position(seen: Observations, index: int, model: Autoencoder) -> Tensor:
-    """The object's z that is furthest from the border, moved inwards if the border would cut what is rendered there."""
+def _interior_frame(seen: Observations, index: int, model: Autoencoder) -> int | None:
+    """The frame in which the object's z is furthest from the border; None if no frame shows it."""
+    size = np.array([model.config.width, model.config.height])
+    shown = np.flatnonzero(seen.present[:, index])
+    z = seen.z[shown, index]
+    return int(shown[np.minimum(z, size - z).min(axis=1).argmax()]) if len(shown) else None
+
+
+def _interior_position(seen: Observations, index: int, model: Autoencoder, frame: int | None) -> Tensor:
+    """The object's z in this frame, moved inwards if the border would cut what is rendered there."""
     config = model.config
     size = np.array([config.width, config.height])
-    z = seen.z[seen.present[:, index], index]
-    furthest = z[int(np.minimum(z, size - z).min(axis=1).argmax())] if len(z) else size / 2
+    furthest = size / 2 if frame is None else seen.z[frame, index]
     reach = config.decoder_rf // 2 + (config.support or 4 * config.sigma) + config.encoder_rf // 2
     margin = np.minimum(reach + np.abs(SHIFTS).max(), size / 2)
     return torch.tensor(furthest.clip(margin, size - margin), dtype=torch.float32)
 
 
-@torch.no_grad()
 def equivariance_error(model: Autoencoder, position: Float[Tensor, " 2"], index: int) -> float:
-    """The largest difference between a shift of the rendered object and the shift of its z, px.
+    """The largest difference between a shift of the rendered object and the shift of its z, px."""
+    return equivariance_errors(model, position, index)[0]
+
+
+@torch.no_grad()
+def equivariance_errors(
+    model: Autoencoder, position: Float[Tensor, " 2"], index: int, code: Float[Tensor, " k"] | None = None
+) -> tuple[float, float]:
+    """The largest difference between a shift of the rendered object and that of its z, px; and the code's change.
 
     The object is rendered over the mean colour of its background, and encoded, in a window around it only. Nothing is
     rendered further away, and the softargmax is still the one over the whole map (model/sparse.py), so z is that of the
@@ -217,16 +249,20 @@ def equivariance_error(model: Autoencoder, position: Float[Tensor, " 2"], index:
     shifts = torch.tensor(SHIFTS, dtype=torch.float32, device=next(model.parameters()).device)
     z = shifts.new_zeros(len(shifts), config.objects, 2)
     z[:, index] = position.to(shifts.device) + shifts
+    codes = z.new_zeros(*z.shape[:2], config.appearance)
+    if code is not None:
+        codes[:, index] = code.to(shifts.device)
     present = torch.zeros(z.shape[:2], dtype=torch.bool, device=z.device)
     windows = windows_around(z[:, index], model).grown(first_layer_reach(model.encoder))
     still = cast(LayeredBackground, model.background).still.unsqueeze(0)
     colour = cut(still, windows.only(shifts.new_zeros(1).long())).mean(dim=(-2, -1), keepdim=True)
     uniform = colour.expand(-1, -1, windows.height, windows.width)
-    without = compose(model, maps_in(sparse_decoder_maps(model, z, present), windows), uniform)
+    without = compose(model, maps_in(sparse_decoder_maps(model, z, present, codes), windows), uniform)
     present[:, index] = True
-    image = compose(model, maps_in(sparse_decoder_maps(model, z, present), windows), uniform)
+    image = compose(model, maps_in(sparse_decoder_maps(model, z, present, codes), windows), uniform)
     changed = (image - without).abs().amax(dim=1) > VISIBLE
     patch = Patch(windows, foreground_only(image, changed))
-    heatmaps = sparse_cnn(model.encoder, Field(len(z), empty_foreground(model, image), [patch]))
-    again = sparse_softargmax(heatmaps, config.temperature)[0][:, index]
-    return float((again - again[:1] - shifts).abs().max().item())
+    maps = sparse_cnn(model.encoder, Field(len(z), empty_foreground(model, image), [patch]))
+    again, read = (values[:, index] for values in sparse_latents(model, maps)[0])
+    error = float((again - again[:1] - shifts).abs().max().item())
+    return error, float((read - read[:1]).abs().max().item()) if config.appearance else 0.0

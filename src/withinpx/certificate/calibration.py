@@ -29,14 +29,17 @@ OUTLIER_PX = 0.5  # if it is also further off than this
 
 @torch.no_grad()
 def rendered_centres(
-    model: Autoencoder, z: Float[Tensor, "b n 2"], nearby: Float[Tensor, "b c h w"] | None = None
+    model: Autoencoder,
+    z: Float[Tensor, "b n 2"],
+    nearby: Float[Tensor, "b c h w"] | None = None,
+    codes: Float[Tensor, "b n k"] | None = None,
 ) -> Float[Tensor, "b n 2"]:
     """The centre of each object's rendering, all objects present."""
     present = torch.ones(z.shape[:2], dtype=torch.bool, device=z.device)
     centres = []
     for index in range(z.shape[1]):
         own = torch.full((len(z),), index, device=z.device)
-        difference = object_difference(model, z, own, present=present, nearby=nearby)
+        difference = object_difference(model, z, own, present=present, nearby=nearby, codes=codes)
         centres.append(box_centre_and_size(soft_mask(difference.abs().amax(dim=1)))[0])
     return torch.stack(centres, dim=1)
 
@@ -46,8 +49,8 @@ def measured_shift(
     model: Autoencoder, images: Float[Tensor, "b c h w"], nearby: Float[Tensor, "b c h w"] | None = None
 ) -> Float[Tensor, "n 2"]:
     """For each object the centre of its rendering minus z, median over the images, px."""
-    z = model.encode(images)
-    return (rendered_centres(model, z, nearby) - z).quantile(0.5, dim=0)
+    z, codes = model.latents(images)
+    return (rendered_centres(model, z, nearby, codes) - z).quantile(0.5, dim=0)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,15 @@ class Shift:
 def shifts_at(shifts: Sequence[Shift], z: Points) -> Points:
     """The shift of every object at its z: (f, n, 2)."""
     return np.stack([shift.at(z[:, index]) for index, shift in enumerate(shifts)], axis=1)
+
+
+def reported_centres(seen: Observations, shifts: Sequence[Shift]) -> Points:
+    """Where the network says that each object is (f, n, 2), px of its input, before its offset in the frame.
+
+    That is z and the shift; or, where the appearance may move what is rendered against z, the centre of each frame's
+    own rendering.
+    """
+    return seen.body if seen.has_codes else seen.z + shifts_at(shifts, seen.z)
 
 
 def fit_shifts(seen: Observations, centres: Points, varies: bool) -> tuple[Shift, ...]:

@@ -49,6 +49,7 @@ class Limits:
     outside_mass: float = 0.1  # largest heatmap mass there
     drift: float = math.inf  # largest displacement of the rendered centre against z from
     rendered: tuple[float, float] = (0.0, 0.0)  # the usual one
+    sizes: tuple[float, float] | None = None  # that the bound covers; None where an object has one appearance only
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class Certificate:
                 tuple(obj["size"]),
                 obj["theorem_px"],
                 tuple(obj["shift"]),
-                Limits(**{**obj["limits"], "rendered": tuple(obj["limits"].get("rendered", (0.0, 0.0)))}),
+                _read_limits(obj["limits"]),
                 tuple(Check(**check) for check in obj["checks"]),
                 _read_membership(obj["membership"]),
                 obj["bound_px"],
@@ -219,6 +220,13 @@ class Certificate:
             lines += ["", f"  unused heatmaps: {', '.join(map(str, self.unused))}"]
         lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
+
+
+def _read_limits(content: dict[str, Any]) -> Limits:
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+    }
+    return Limits(**values)
 
 
 def _read_membership(content: dict[str, Any] | None) -> SetMembership | None:
@@ -269,6 +277,9 @@ def undrifted_frames(seen: Observations, index: int, limits: Limits) -> NDArray[
 
 
 def explained_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:
-    """Where the object is reconstructed at its position in the frame: (f,)."""
+    """Where the object is reconstructed at its position in the frame, in a size that the bound covers: (f,)."""
     near = np.nan_to_num(seen.residual[:, index], nan=np.inf) <= limits.residual
+    if limits.sizes is not None:
+        smallest, largest = limits.sizes
+        near &= (seen.size[:, index] >= smallest) & (seen.size[:, index] <= largest)
     return np.asarray(near & (seen.explained[:, index] >= limits.explained))

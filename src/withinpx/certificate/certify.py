@@ -2,15 +2,17 @@
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from withinpx.certificate.assumptions import ReceptiveFields, check_object
 from withinpx.certificate.calibration import Shift
 from withinpx.certificate.certificate import Certificate, ObjectCertificate
+from withinpx.inference.codes import appearances
 from withinpx.inference.observation import Observations
-from withinpx.inference.rendering import templates
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.theory.bound import GATE_PX
@@ -33,11 +35,17 @@ class Subject:
 
 def receptive_fields(model: Autoencoder) -> ReceptiveFields:
     """Measured in double precision on the trained weights, on a canvas that is wider than any network can see."""
-    exact, canvas = copy.deepcopy(model).cpu().double(), LARGEST_RECEPTIVE_FIELD + 2
-    return ReceptiveFields(
-        measured_receptive_field(exact.encoder, model.config.colours, canvas) + GATE_PX,
-        measured_receptive_field(exact.decoder, model.config.objects + model.background.input_maps, canvas),
+    exact, canvas, config = copy.deepcopy(model).cpu().double(), LARGEST_RECEPTIVE_FIELD + 2, model.config
+    outputs = [slice(config.objects)] + [slice(config.objects, None)] * (config.appearance > 0)  # heatmaps, and codes
+    encoder = max(
+        measured_receptive_field(partial(_maps, exact.encoder, own), config.colours, canvas) for own in outputs
     )
+    return ReceptiveFields(encoder + GATE_PX, measured_receptive_field(exact.decoder, model.decoder_inputs, canvas))
+
+
+def _maps(cnn: nn.Module, outputs: slice, images: Tensor) -> Tensor:
+    maps: Tensor = cnn(images)
+    return maps[:, outputs]
 
 
 def certify(
@@ -52,7 +60,7 @@ def certify(
 ) -> Certificate:
     """Check every assumption for every object. ``kept_out`` are the frames that training never saw."""
     scale = subject.scale
-    rendered = templates(model, seen.z, seen.present)[: subject.followed]
+    rendered = appearances(model, seen)[: subject.followed]
     unseen = seen.only(kept_out)
     objects = []
     for index in range(subject.followed):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
-from withinpx.certificate.calibration import Shift, shifts_at
+from withinpx.certificate.calibration import Shift, reported_centres
 from withinpx.certificate.centre import Boxes, Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
@@ -77,7 +77,7 @@ class _Case:
     @cached_property
     def positions(self) -> Array:
         """The positions that the network reports (f, n, 2), px of its input."""
-        return self.seen.z + shifts_at(self.shifts, self.seen.z) + self.seen.offset
+        return reported_centres(self.seen, self.shifts) + self.seen.offset
 
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
@@ -186,8 +186,9 @@ def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None
 
 def _theorem_px(case: _Case, certificate: ObjectCertificate, good: NDArray[np.bool_], shift: Shift) -> float:
     """The largest that theorem 4.1 with all that is added to it can be in a frame that passes the object's checks."""
-    limits, z = certificate.limits, case.seen.z[good, certificate.object]
-    off_centre = np.abs(z + shift.at(z) - case.seen.centre[good, certificate.object]).max()
+    limits, index = certificate.limits, certificate.object
+    shifts = [shift if own == index else other for own, other in enumerate(case.shifts)]
+    off_centre = np.abs(reported_centres(case.seen, shifts) - case.seen.centre)[good, index].max()
     return float(certificate.theorem_px * case.certificate.scale + limits.leakage + limits.residual + off_centre)
 
 

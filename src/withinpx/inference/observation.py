@@ -4,7 +4,7 @@ Everything is computed in windows around what changed and around what is rendere
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from torch import Tensor
 from withinpx.inference.comparison import Comparison, compare, outside_window
 from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
 from withinpx.inference.rendering import compose, windows_around
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.field import Field, Patch, maps_in, masked
 from withinpx.model.foreground import empty_foreground, foreground_only
-from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_softargmax
+from withinpx.model.sparse import first_layer_reach, sparse_cnn, sparse_decoder_maps, sparse_latents
 from withinpx.model.windows import Windows, changed_boxes, crop_images, cut, group_windows
 
 
@@ -107,6 +107,11 @@ class Observations:
     present: NDArray[np.bool_]  # (f, n): does the frame show the object?
     unexplained: NDArray[np.float64]  # (f, 1): area of the largest changed region that no object explains, px
     feasible: Feasible | None = None  # None if nothing was searched for
+    codes: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0, 0)))  # (f, n, k): appearance, -1 to 1
+
+    def __post_init__(self) -> None:
+        if self.codes.shape[:2] != self.present.shape and not self.codes.size:  # left out: there is no code
+            object.__setattr__(self, "codes", np.zeros((*self.present.shape, 0)))
 
     def __len__(self) -> int:
         return len(self.z)
@@ -122,6 +127,11 @@ class Observations:
         arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
         found = [part.feasible for part in parts if part.feasible is not None]
         return cls(**arrays, feasible=Feasible.joined(found) if len(found) == len(parts) else None)
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether an object's appearance may differ from frame to frame."""
+        return bool(self.codes.shape[-1])
 
     @property
     def sets(self) -> Feasible:
@@ -156,19 +166,24 @@ def observe(
     ``encoder_rf`` is the encoder's measured receptive field with the gate (theory/bound.py).
     """
     changes = frames.changes(2 * (model.config.encoder_rf // 2))
-    if heatmaps is None:
-        heatmaps = encode_changes(model, frames, changes)
-    z, log_mass = sparse_softargmax(heatmaps, model.config.temperature)
+    maps = encode_changes(model, frames, changes) if heatmaps is None else heatmaps
+    latents, log_mass = sparse_latents(model, maps)
+    z = latents.positions
     present = torch.ones(z.shape[:2], dtype=torch.bool, device=z.device)
     present[:, list(unused)] = False
-    rendered = _Rendered(model, frames, z, present)
+    rendered = _Rendered(model, frames, latents, present)
     visible = rendered.compared.visible
     if not (visible & present).equal(present):  # an absent object must not be rendered over a present one
         present = present & visible
-        rendered = _Rendered(model, frames, z, present)
+        rendered = _Rendered(model, frames, latents, present)
     compared = rendered.compared
     leakage, outside_mass = _leakage(
-        heatmaps, log_mass, z, compared, reach=encoder_rf / 2 - 1, temperature=model.config.temperature
+        maps.channels(slice(model.config.objects)),
+        log_mass,
+        z,
+        compared,
+        reach=encoder_rf / 2 - 1,
+        temperature=model.config.temperature,
     )
     return Observations(
         z=_float64(z),
@@ -179,9 +194,10 @@ def observe(
         explained=_float64(compared.explained),
         leakage=_float64(leakage),
         outside_mass=_float64(outside_mass),
-        at_border=compared.at_border(*heatmaps.size).cpu().numpy(),
+        at_border=compared.at_border(*maps.size).cpu().numpy(),
         present=(present & compared.visible).cpu().numpy(),
         unexplained=_unexplained(frames, changes, rendered.maps, model)[:, None],
+        codes=_float64(latents.codes),
     )
 
 
@@ -190,7 +206,7 @@ def _float64(values: Tensor) -> NDArray[np.float64]:
 
 
 def encode_changes(model: Autoencoder, frames: Frames, changes: list[Windows]) -> Field:
-    """Heatmaps of the frames' foreground; the encoder sees nothing else."""
+    """The encoder's maps of the frames' foreground; it sees nothing else."""
     patches = []
     for windows in changes:
         wider = windows.grown(first_layer_reach(model.encoder))
@@ -199,15 +215,16 @@ def encode_changes(model: Autoencoder, frames: Frames, changes: list[Windows]) -
 
 
 class _Rendered:
-    """The objects rendered at z, compared with the frames in a window around each."""
+    """The objects rendered at z with their codes, compared with the frames in a window around each."""
 
-    def __init__(self, model: Autoencoder, frames: Frames, z: Tensor, present: Tensor) -> None:
-        self.maps = sparse_decoder_maps(model, z, present)
+    def __init__(self, model: Autoencoder, frames: Frames, latents: Latents, present: Tensor) -> None:
+        z = latents.positions
+        self.maps = sparse_decoder_maps(model, z, present, latents.codes)
         windows = windows_around(z.flatten(end_dim=1), model).in_images(_frame_of_each_object(z))
         background, size = frames.background(windows), self.maps.size
         without, complete = (
             masked(compose(model, maps, background), windows, size)
-            for maps in self._without_and_with(model, z, present, windows)
+            for maps in self._without_and_with(model, latents, present, windows)
         )
         shown = masked(frames.cleaned(windows), windows, size)
         self.compared = compare(complete, without, shown, windows, present.shape[1])
@@ -216,13 +233,13 @@ class _Rendered:
         self.body = (corner + body).view_as(z)
 
     def _without_and_with(
-        self, model: Autoencoder, z: Tensor, present: Tensor, windows: Windows
+        self, model: Autoencoder, latents: Latents, present: Tensor, windows: Windows
     ) -> tuple[Tensor, Tensor]:
         """The decoder's maps in each window, without the window's own object and with it.
 
         A window without neighbours in reach needs no second pass of the decoder: without its object it is empty.
         """
-        objects = present.shape[1]
+        (z, codes), objects = latents, present.shape[1]
         maps = maps_in(self.maps, windows)
         without, complete = self.maps.base.cut(windows).contiguous(), maps.clone()
         others = present[:, None] & ~torch.eye(objects, dtype=torch.bool, device=present.device)
@@ -237,7 +254,7 @@ class _Rendered:
                 rows = torch.arange(len(pairs), device=pairs.device)
                 shown = present[frame].clone()
                 shown[rows, index] = with_own
-                again = sparse_decoder_maps(model, z[frame], shown)
+                again = sparse_decoder_maps(model, z[frame], shown, codes[frame])
                 target[pairs] = maps_in(again, windows.only(pairs).in_images(rows))
         without[~own] = maps[~own]
         return without, complete

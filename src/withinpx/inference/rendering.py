@@ -1,5 +1,7 @@
 """Reconstructions by the decoder: whole frames, and one object with and without."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -30,12 +32,14 @@ def reconstruct(
     z: Float[Tensor, "b n 2"],
     present: Bool[Tensor, "b n"],
     backgrounds: Float[Tensor, "p c h w"] | None = None,
+    *,
     nearby: Float[Tensor, "b c h w"] | None = None,
+    codes: Float[Tensor, "b n k"] | None = None,
 ) -> Float[Tensor, "b c h w"]:
-    """Frames with the present objects rendered at z."""
+    """Frames with the present objects rendered at z, with these codes (zeros if None)."""
     if nearby is not None:
-        return model.decode(z, nearby, present)
-    return compose(model, dense_maps(sparse_decoder_maps(model, z, present)), backgrounds)
+        return model.decode(z, nearby, present, codes)
+    return compose(model, dense_maps(sparse_decoder_maps(model, z, present, codes)), backgrounds)
 
 
 def object_difference(
@@ -46,6 +50,7 @@ def object_difference(
     present: Bool[Tensor, "b n"] | None = None,
     backgrounds: Float[Tensor, "p c h w"] | None = None,
     nearby: Float[Tensor, "b c h w"] | None = None,
+    codes: Float[Tensor, "b n k"] | None = None,
 ) -> Float[Tensor, "b c h w"]:
     """The reconstruction with object ``index`` of each row minus the one without it; others as ``present`` says."""
     rows = torch.arange(len(z), device=z.device)
@@ -53,7 +58,8 @@ def object_difference(
     shown[rows, index] = True
     hidden = shown.clone()
     hidden[rows, index] = False
-    return reconstruct(model, z, shown, backgrounds, nearby) - reconstruct(model, z, hidden, backgrounds, nearby)
+    one, other = (reconstruct(model, z, own, backgrounds, nearby=nearby, codes=codes) for own in (shown, hidden))
+    return one - other
 
 
 def windows_around(z: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:
@@ -66,21 +72,66 @@ def windows_around(z: Float[Tensor, "b 2"], model: Autoencoder) -> Windows:
 
 
 def templates(
-    model: Autoencoder, observed: NDArray[np.float64], present: NDArray[np.bool_]
+    model: Autoencoder,
+    observed: NDArray[np.float64],
+    present: NDArray[np.bool_],
+    codes: NDArray[np.float64] | None = None,
 ) -> Float[Tensor, "n c h w"]:
-    """Each object alone over grey, as a difference from it, rendered at its observed z (f, n, 2) nearest the centre."""
+    """Each object alone over grey, as a difference from it, rendered at its observed z (f, n, 2) nearest the centre.
+
+    It is rendered with the code (f, n, k) that it shows there.
+    """
+    nearest, own = nearest_to_centre(model, observed, present), range(model.config.objects)
+    at = np.stack([position_in(model, observed, frame, index) for index, frame in zip(own, nearest, strict=True)])
+    if codes is None:
+        return render_alone(model, at, own)
+    none = np.zeros(codes.shape[-1])
+    shown = [none if frame is None else codes[frame, index] for index, frame in zip(own, nearest, strict=True)]
+    return render_alone(model, at, own, np.stack(shown))
+
+
+def nearest_to_centre(
+    model: Autoencoder, observed: NDArray[np.float64], present: NDArray[np.bool_]
+) -> list[int | None]:
+    """The frame in which each object is nearest to the frame's centre, None if it is in none."""
+    middle = _middle(model)
+    frames: list[int | None] = []
+    for index in range(model.config.objects):
+        shown = np.flatnonzero(present[:, index])
+        away = np.abs(observed[shown, index] - middle).max(axis=1)
+        frames.append(int(shown[away.argmin()]) if len(shown) else None)
+    return frames
+
+
+def render_alone(
+    model: Autoencoder, z: NDArray[np.float64], index: Sequence[int], codes: NDArray[np.float64] | None = None
+) -> Float[Tensor, "m c h w"]:
+    """Object ``index[i]`` alone at z (m, 2), with its code (m, k), over grey and as a difference from it."""
     config, device = model.config, next(model.parameters()).device
-    middle = np.array([config.width / 2, config.height / 2])
-    nearest = []
-    for index in range(config.objects):
-        z = observed[present[:, index], index]
-        nearest.append(z[int(np.abs(z - middle).max(axis=1).argmin())] if len(z) else middle)
-    z = torch.tensor(np.array(nearest), dtype=torch.float32, device=device)
+    at = torch.tensor(z, dtype=torch.float32, device=device)
+    own = torch.tensor(list(index), device=device)
+    shown = None if codes is None else torch.tensor(codes, dtype=torch.float32, device=device)
     grey = torch.full((1, config.colours, config.height, config.width), GREY, device=device)
-    own = torch.arange(config.objects, device=device)
-    difference = object_difference(model, z[:, None].expand(-1, config.objects, -1), own, backgrounds=grey)
-    windows = windows_around(z, model)
+    difference = object_difference(
+        model,
+        at[:, None].expand(-1, config.objects, -1),
+        own,
+        backgrounds=grey,
+        codes=None if shown is None else shown[:, None].expand(-1, config.objects, -1),
+    )
+    windows = windows_around(at, model)
     return masked(crop_images(difference, windows), windows, (config.height, config.width))
+
+
+def _middle(model: Autoencoder) -> NDArray[np.float64]:
+    return np.array([model.config.width / 2, model.config.height / 2])
+
+
+def position_in(
+    model: Autoencoder, observed: NDArray[np.float64], frame: int | None, index: int
+) -> NDArray[np.float64]:
+    """The object's z in a frame (f, n, 2); the middle of the frame if it is in none."""
+    return np.asarray(_middle(model) if frame is None else observed[frame, index])
 
 
 def thumbnail(template: Float[Tensor, "c h w"]) -> NDArray[np.uint8]:

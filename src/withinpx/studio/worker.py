@@ -18,7 +18,6 @@ from torch import Tensor
 from withinpx.certificate.certificate import Certificate
 from withinpx.errors import InputError, StoppedError
 from withinpx.files import write_atomically, write_json
-from withinpx.model.softargmax import softargmax
 from withinpx.palette import colour_of
 from withinpx.studio.frames import save_decoded_times
 from withinpx.studio.queue import Flag
@@ -181,9 +180,9 @@ def render_preview(engine: Engine, number: int) -> tuple[bytes, Positions]:
     training = model.training
     model.eval()
     heatmaps = engine.heatmaps(chosen)
-    z = softargmax(heatmaps, model.config.temperature)
+    z, codes = engine.latents(chosen)
     present = torch.ones_like(z[..., 0], dtype=torch.bool) if engine.present is None else engine.present[chosen]
-    maps = model.decoder_maps(z, None, present)
+    maps = model.decoder_maps(z, None, present, codes)
     reconstruction = model.background.compose(maps, engine.backgrounds_of(chosen))[0]
     model.train(training)
     maps = heatmaps[0].unsqueeze(1)

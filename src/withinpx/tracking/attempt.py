@@ -17,6 +17,7 @@ from withinpx.certificate.full_resolution import object_centres
 from withinpx.certificate.membership import Footage, measure_membership
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
+from withinpx.inference.codes import shown_codes
 from withinpx.inference.observation import Observations
 from withinpx.inference.run import frames_on, run
 from withinpx.model.autoencoder import Autoencoder, new_network
@@ -126,6 +127,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         (sharp or inspection).clip.selection.scale,
         inspection.camera_moves,
         inspection.unordered,
+        shown_codes(seen),
     )
     return Attempt(replace(detector, certificate=_with_bounds(detector, measured.seen)), measured.seen)
 

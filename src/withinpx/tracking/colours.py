@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import to_uint8
-from withinpx.inference.rendering import GREY, templates, thumbnail
+from withinpx.inference.rendering import GREY, render_alone, thumbnail
 from withinpx.palette import RGB, mark_colours
 from withinpx.tracking.detector import Detector
 
 
 def object_colours(detector: Detector) -> list[str]:
     """The mark colour of each object of the certificate, #RRGGBB, from its rendering at the centre of the frame."""
-    heatmaps = detector.model.config.objects
-    rendered = templates(detector.model, np.zeros((0, heatmaps, 2)), np.zeros((0, heatmaps), np.bool_))
+    config = detector.model.config
+    middle = np.tile([config.width / 2, config.height / 2], (config.objects, 1))
+    rendered = render_alone(detector.model, middle, range(config.objects), detector.usual_codes)
     thumbnails = [thumbnail(rendered[obj.object]) for obj in detector.certificate.objects]
     background = to_uint8(detector.background.images[0])
     return mark_colours(own_colours(thumbnails), _mean(background.reshape(-1, background.shape[-1])))

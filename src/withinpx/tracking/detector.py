@@ -17,7 +17,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from withinpx import __version__
-from withinpx.certificate.calibration import Shift, shifts_at
+from withinpx.certificate.calibration import Shift, reported_centres
 from withinpx.certificate.certificate import Certificate, refusal_reasons
 from withinpx.certificate.membership import Templates, searches_of
 from withinpx.data.recording import Source, open_recording
@@ -69,6 +69,9 @@ class Detector:
     sharp_scale: float = 1.0  # px of it per px of the recording
     moving_camera: bool = False
     unordered: bool = False  # was it trained on unordered images?
+    appearances: tuple[
+        NDArray[np.float64], ...
+    ] = ()  # of each heatmap, codes (m, k) that it showed, the usual one first
 
     def __repr__(self) -> str:
         size, count = "x".join(map(str, self.recording)), len(self.certificate.objects)
@@ -99,6 +102,14 @@ class Detector:
     def searches(self) -> list[Search | None]:
         """How feasible sets of the objects are searched for."""
         return searches_of(self.certificate, self.templates)
+
+    @property
+    def usual_codes(self) -> NDArray[np.float64]:
+        """The code that each heatmap's object usually shows (n, k); zeros where that is not known."""
+        network = self.model.config
+        if not self.appearances:
+            return np.zeros((network.objects, network.appearance))
+        return np.stack([codes[0] for codes in self.appearances])
 
     @property
     def watched(self) -> Selection:
@@ -147,7 +158,7 @@ class Detector:
         is what the theorem is about. Around the position: by set membership, or theorem_px plus the distance from z.
         """
         used = [obj.object for obj in self.certificate.objects]
-        centre = seen.z + shifts_at(self.shifts, seen.z)
+        centre = reported_centres(seen, self.shifts)
         off_centre = np.abs(centre - seen.centre).max(axis=-1)
         z = self.selection.to_recording(seen.z)[:, used].round(DECIMALS)
         theorem = np.array([self.certificate.of(heatmap).theorem_px for heatmap in used])
@@ -171,6 +182,7 @@ class Detector:
             reasons=reasons,
             sigma_px=np.where(reasons == "", floor, np.nan),
             set_px=set_px.max(axis=-1),
+            codes=seen.codes[:, used],
             width=self.recording[0],
             height=self.recording[1],
             unordered=self.unordered,
@@ -250,6 +262,7 @@ class Detector:
             "sharp_scale": self.sharp_scale,
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
+            "appearances": [codes.tolist() for codes in self.appearances],
             "background_sha256": hashlib.sha256(background).hexdigest(),
             "templates_sha256": hashlib.sha256(templates).hexdigest(),
             "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
@@ -286,6 +299,11 @@ class Detector:
                 float(about["sharp_scale"]),
                 bool(about["moving_camera"]),
                 bool(about["unordered"]),
+                tuple(
+                    np.array(codes, np.float64).reshape(-1, model.config.appearance)
+                    for codes in about.get("appearances", [])
+                    if model.config.appearance
+                ),
             )
             detector._check_shapes()
         except InputError:
@@ -306,6 +324,7 @@ class Detector:
             or any(shift.positions.shape != shift.shifts.shape for shift in self.shifts)
             or heatmaps != list(range(network.objects))
             or len(self.templates) not in (0, network.objects)
+            or len(self.appearances) not in (0, network.objects)
             or any(
                 template.colour.shape != (*template.opacity.shape, network.colours)
                 for template in self.templates

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from withinpx.certificate.calibration import shifts_at
 from withinpx.errors import InputError
 from withinpx.figures import STYLE, save_figure
-from withinpx.inference.rendering import reconstruct
+from withinpx.inference.masks import box_centre_and_size, soft_mask
+from withinpx.inference.rendering import reconstruct, render_alone, windows_around
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.mp4 import FRAMES_PER_SECOND, Pixels, write_video
 
@@ -63,20 +64,26 @@ def interpolate(path: Path2D, frames: int) -> Path2D:
     return np.stack([np.interp(times, np.arange(len(path)), path[:, axis]) for axis in range(2)], axis=-1)
 
 
-def edited_frames(detector: Detector, paths: Mapping[int, Path2D], frames: int) -> Iterator[Pixels]:
-    """The objects that have a path, rendered along it over the background, at the network's resolution."""
+def edited_frames(
+    detector: Detector, paths: Mapping[int, Path2D], frames: int, codes: NDArray[np.float64] | None = None
+) -> Iterator[Pixels]:
+    """The objects that have a path, rendered along it over the background, at the network's resolution.
+
+    An object with an appearance code is rendered with the ``codes`` given (n, k), by default the one it usually shows.
+    """
     if frames < 1:
         raise InputError(f"The number of frames is {frames}: give at least 1.")
     if not paths:
         raise InputError(NO_PATH)
     for obj, path in paths.items():
         _check(detector, obj, path)
-    z, present = z_along(detector, paths, frames)
-    return (_render(detector, positions, present) for positions in z)
+    codes = detector.usual_codes if codes is None else codes
+    z, present = z_along(detector, paths, frames, codes)
+    return (_render(detector, positions, present, codes) for positions in z)
 
 
 def z_along(
-    detector: Detector, paths: Mapping[int, Path2D], frames: int
+    detector: Detector, paths: Mapping[int, Path2D], frames: int, codes: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """z of every object (frames, objects, 2) whose rendering is centred on the path, and which objects have one."""
     count = detector.model.config.objects
@@ -86,10 +93,23 @@ def z_along(
         present[obj] = True
         centres[:, obj] = detector.selection.from_recording(interpolate(path, frames))
     centres[:, ~present] = centres[:, [next(iter(paths))]]  # not rendered; near one that is, they cost nothing
+    if detector.model.config.appearance:
+        return centres - _rendered_shifts(detector, detector.usual_codes if codes is None else codes), present
     z = centres
     for _ in range(ITERATIONS):
         z = centres - shifts_at(detector.shifts, z)
     return z, present
+
+
+def _rendered_shifts(detector: Detector, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From z to the centre of what is rendered with these codes, for each object (n, 2)."""
+    model = detector.model
+    at = np.tile([model.config.width // 2 + 0.5, model.config.height // 2 + 0.5], (model.config.objects, 1))
+    rendered = render_alone(model, at, range(model.config.objects), codes)
+    windows = windows_around(torch.tensor(at), model)
+    corner = torch.stack([windows.left, windows.top], dim=-1).numpy()
+    centres, _ = box_centre_and_size(soft_mask(rendered.abs().amax(dim=1)))
+    return np.asarray(corner + centres.double().cpu().numpy() - at)
 
 
 def write_edit(
@@ -102,7 +122,7 @@ def write_edit(
 def empty_frame(detector: Detector) -> Pixels:
     """The rendering without any object, over which edited frames are superimposed."""
     count = detector.model.config.objects
-    return _render(detector, np.zeros((count, 2)), np.zeros(count, np.bool_))
+    return _render(detector, np.zeros((count, 2)), np.zeros(count, np.bool_), detector.usual_codes)
 
 
 def superimpose(images: NDArray[np.uint8], background: Pixels, noise: NDArray[np.float32] | float = 0.0) -> Pixels:
@@ -145,7 +165,9 @@ def _check(detector: Detector, obj: int, path: Path2D) -> None:
         )
 
 
-def _render(detector: Detector, z: NDArray[np.float64], present: NDArray[np.bool_]) -> Pixels:
+def _render(
+    detector: Detector, z: NDArray[np.float64], present: NDArray[np.bool_], codes: NDArray[np.float64]
+) -> Pixels:
     """One frame with the objects that are present; the background of a moving camera is its first image."""
     device = next(detector.model.parameters()).device
     background = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2).contiguous()
@@ -154,5 +176,6 @@ def _render(detector: Detector, z: NDArray[np.float64], present: NDArray[np.bool
         torch.tensor(z[None], dtype=torch.float32, device=device),
         torch.tensor(present[None], device=device),
         background.to(device),
+        codes=torch.tensor(codes[None], dtype=torch.float32, device=device),
     )
     return np.asarray((frame[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy() * 255).round().astype(np.uint8))

@@ -19,7 +19,14 @@ def object_mask(detector: Detector, tracks: Tracks, row: int, index: int) -> Mas
     position = detector.selection.from_recording(tracks.z[row, index])
     z = torch.tensor(position, dtype=torch.float32, device=device).expand(1, model.config.objects, 2)
     background = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2).to(device)
-    difference = object_difference(model, z, torch.tensor([heatmap], device=device), backgrounds=background)
+    codes = torch.tensor(tracks.codes[row, index], dtype=torch.float32, device=device)
+    difference = object_difference(
+        model,
+        z,
+        torch.tensor([heatmap], device=device),
+        backgrounds=background,
+        codes=codes.expand(1, model.config.objects, -1),
+    )
     strength = difference.abs().amax(dim=1)[0]
     return _in_recording((strength >= 0.5 * strength.amax()).cpu().numpy(), detector)
 

@@ -43,6 +43,7 @@ class OnnxHeatmaps:
 
     def __init__(self, detector: Detector) -> None:
         runtime = _needed("onnxruntime")
+        _check_rigid(detector)
         network = detector.model.config
         content = _exported(Heatmaps(detector), (network.width, network.height), network.colours, (HEATMAPS,))
         self._session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -62,6 +63,7 @@ def onnx_bytes(detector: Detector) -> bytes:
             "This detector's camera moves: its background is estimated from frames before and after, and an ONNX graph "
             "sees one frame at a time."
         )
+    _check_rigid(detector)
     return _exported(DetectorGraph(detector), detector.recording, detector.model.config.colours, Verdicts._fields)
 
 
@@ -86,6 +88,14 @@ def _exported(module: nn.Module, size: tuple[int, int], colours: int, outputs: t
             dynamic_axes={name: {0: "batch"} for name in (INPUT, *outputs)},
         )
     return bytes(content.getvalue())
+
+
+def _check_rigid(detector: Detector) -> None:
+    if detector.model.config.appearance:
+        raise InputError(
+            "This detector has an appearance code, which an ONNX graph does not hold: use  withinpx detect  with "
+            "--backend torch."
+        )
 
 
 def _needed(name: str) -> Any:

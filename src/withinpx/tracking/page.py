@@ -75,6 +75,11 @@ certificate.</li>
 </div>
 """
 
+APPEARANCE = """
+<p>An appearance code says in every frame what the object looks like there. In each row one of its entries goes from the
+lowest to the highest value that was seen, and the others are at their median.</p>
+"""
+
 HYPOTHESES = """
 <p>A hypothesis is one way to read the recording: how many objects move, and which detections belong to which. The first
 was fitted first; another was fitted only where it answers a refusal.</p>
@@ -118,11 +123,12 @@ def write_page(
     *,
     colours: Sequence[str] | None = None,
     hypotheses: Sequence[HypothesisRecord] = (),
+    appearance: Path | None = None,
 ) -> Path:
     """Write certificate.html, which loads nothing from elsewhere.
 
     The tracks' objects, the thumbnails (height, width, colours) and the colours are in the certificate's order. The
-    hypotheses are those of the run.
+    hypotheses are those of the run. ``summary`` and ``appearance`` are figures to embed.
     """
     if tracks.objects != len(certificate.objects):
         raise InputError(f"The tracks have {tracks.objects} objects, the certificate {len(certificate.objects)}.")
@@ -131,7 +137,7 @@ def write_page(
         _Row(obj, tracks, column, colours[column], _thumbnail(thumbnails[column : column + 1], colours[column]))
         for column, obj in enumerate(certificate.objects)
     ]
-    page = _page(certificate, tracks, rows, summary, hypotheses)
+    page = _page(certificate, tracks, rows, summary, hypotheses=hypotheses, appearance=appearance)
     write_atomically(writable_folder(path.parent) / path.name, page.encode())
     return path
 
@@ -170,7 +176,9 @@ def _page(
     tracks: Tracks,
     rows: list[_Row],
     summary: Path | None,
+    *,
     hypotheses: Sequence[HypothesisRecord],
+    appearance: Path | None,
 ) -> str:
     name = escape(Path(certificate.source).name)  # a path would tell more than the recording's name
     kind, word = ("good", "Certified") if certificate.certified else ("bad", "Not certified")
@@ -187,6 +195,10 @@ def _page(
         alt = "trajectories and positions over time"
         image = f'<img src="{_embedded(_read(summary))}" alt="{alt}">'
         sections.append(f'<h2>Trajectories</h2><div class="figure">{image}</div>')
+    if appearance is not None:
+        alt = "each object as it is rendered while one entry of its code goes from its lowest to its highest value"
+        image = f'<img src="{_embedded(_read(appearance))}" alt="{alt}">'
+        sections.append(f'<h2>Appearance</h2>{APPEARANCE}<div class="figure">{image}</div>')
     sections += ["<h2>Measurements</h2>", *(_card(row, certificate.scale) for row in rows)]
     if hypotheses:
         sections += ["<h2>Hypotheses</h2>", HYPOTHESES, _hypotheses_table(hypotheses)]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.png"
 PAGE = "certificate.html"
+APPEARANCE = "appearance.png"
 TEXT = "certificate.txt"
 
 
@@ -82,7 +83,9 @@ class Result:
         used = [obj.object for obj in self.certificate.objects]
         z[:, used] = detector.selection.from_recording(np.nan_to_num(tracks.z))
         present[:, used] = tracks.present
-        rendered = templates(detector.model, z, present)
+        codes = np.zeros((*present.shape, detector.model.config.appearance))
+        codes[:, used] = tracks.codes
+        rendered = templates(detector.model, z, present, codes)
         return [thumbnail(rendered[heatmap]) for heatmap in used]
 
     def plot(self) -> "Figure":
@@ -92,6 +95,16 @@ class Result:
         image, selection = self.background or (to_uint8(self.detector.background.images[0]), self.detector.selection)
         title = f"{self.certificate.source}: {self.certificate.verdict}"
         return plot_summary(image, self.tracks, self.thumbnails, title, selection=selection, colours=self.colours)
+
+    def plot_appearance(self) -> "Figure | None":
+        """What each entry of the appearance code does to each object; None if there is no code."""
+        from withinpx.tracking.appearance_figure import plot_appearance  # noqa: PLC0415  (matplotlib)
+
+        codes = self.tracks.codes
+        if not codes.shape[-1]:
+            return None
+        shown = [codes[self.tracks.present[:, column], column] for column in range(self.tracks.objects)]
+        return plot_appearance(self.detector, shown)
 
     def save(self, folder: str | PathLike[str], *, overlay: bool = True) -> Path:
         """Write the detector, the certificate, the tracks, the summary and the overlay into a new folder."""
@@ -113,6 +126,9 @@ class Result:
 
         write_atomically(folder / TEXT, f"{self.certificate}\n".encode())
         save_figure(self.plot(), folder / SUMMARY)
+        appearance = self.plot_appearance()
+        if appearance is not None:
+            save_figure(appearance, folder / APPEARANCE)
         write_page(
             folder / PAGE,
             self.certificate,
@@ -121,6 +137,7 @@ class Result:
             folder / SUMMARY,
             colours=self.colours,
             hypotheses=self.hypotheses,
+            appearance=None if appearance is None else folder / APPEARANCE,
         )
 
     def _write_overlay(self, folder: Path) -> None:

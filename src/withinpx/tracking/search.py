@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from withinpx.certificate.calibration import shifts_at
+from withinpx.certificate.calibration import reported_centres
 from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import unexplained_frames
 from withinpx.discovery.hypotheses import Hypothesis
@@ -236,7 +236,7 @@ def lost_objects(setup: Setup, fitted: Attempt) -> tuple[int, ...]:
     Objects that look alike are left out: no seed can tell one from the other.
     """
     seen, followed = fitted.seen, setup.inspection.objects[: setup.plan.followed]
-    positions = seen.z + shifts_at(fitted.detector.shifts, seen.z)
+    positions = reported_centres(seen, fitted.detector.shifts)
     detected = blob_centres(followed, len(seen), seen.z.shape[1])
     away = np.abs(positions - detected).max(axis=-1)  # NaN where an object is not detected alone
     alike = {index for pair in setup.inspection.alike for index in pair}

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
 from math import ceil
@@ -28,6 +28,7 @@ COLUMNS = (
     *("identity_certified", "identity_p", "set_px"),
 )
 DECIMALS = 4  # of every px value in the table
+CODE = "code_"  # a column for each entry of the appearance code, if there is one, follows the others
 
 Array = NDArray[np.float64]
 
@@ -61,13 +62,18 @@ class Tracks:
     width: int  # of the recording's frames
     height: int
     unordered: bool = False  # a set of images without an order: no displacement has a meaning
+    codes: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  # (f, n, k): appearance, each entry from -1 to 1
 
     def __post_init__(self) -> None:
+        if not self.codes.size and self.codes.shape[:2] != self.present.shape:  # left out: there is no code
+            object.__setattr__(self, "codes", np.zeros((*self.present.shape, 0)))
         if self.frames.ndim != 1 or self.present.ndim != 2 or self.present.shape[1] < 1:
             raise InputError("Tracks need a list of frames and at least one object.")
         rows = (len(self.frames), self.objects)
         for name in _ARRAYS:
             expected = rows[:1] if name in ("frames", "times_s") else (*rows, 2) if name in _PAIRS else rows
+            if name == "codes":
+                expected = (*rows, *self.codes.shape[2:3])
             shape = getattr(self, name).shape
             if shape != expected:
                 raise InputError(f"The tracks' {name} have the shape {shape} where {expected} is needed.")
@@ -149,6 +155,7 @@ class Tracks:
         )
         frame, number = np.indices(self.present.shape).reshape(2, -1)
         identity = pd.array(self.identity_certified.ravel(), dtype="Float64")
+        codes = np.where(seen, self.codes, np.nan).reshape(len(frame), self.codes.shape[-1]).T.round(DECIMALS)
         return pd.DataFrame(
             {
                 "frame": self.frames[frame],
@@ -167,8 +174,9 @@ class Tracks:
                 "identity_certified": identity.astype("boolean"),
                 "identity_p": np.nan,  # there are no guessed links: objects that look alike are refused
                 "set_px": _up(self.set_px),
+                **{f"{CODE}{number}": entry for number, entry in enumerate(codes)},
             },
-            columns=list(COLUMNS),
+            columns=list(columns_with(len(codes))),
         )
 
     def to_xarray(self) -> Any:
@@ -242,6 +250,11 @@ _ARRAYS = tuple(item.name for item in fields(Tracks) if item.name not in ("width
 _PAIRS = ("positions", "sizes", "z")
 
 
+def columns_with(entries: int) -> tuple[str, ...]:
+    """The columns of a table of objects whose code has so many entries."""
+    return (*COLUMNS, *(f"{CODE}{number}" for number in range(entries)))
+
+
 def _extra(package: str) -> Any:
     try:
         return import_module(package)
@@ -280,7 +293,6 @@ class TracksWriter:
         with naming_file(self._path):
             part = self._stack.enter_context(atomic_file(self._path))
             self._file = self._stack.enter_context(part.open("w", newline="", encoding="utf-8"))
-            self._file.write(",".join(COLUMNS) + "\n")
         return self
 
     def add(self, tracks: Tracks) -> None:
@@ -296,7 +308,7 @@ class TracksWriter:
         table = joint.to_dataframe().iloc[-tracks.present.size :]
         flags = {name: table[name].astype("Int8") for name in ("present", "certified", "identity_certified")}
         with naming_file(self._path):
-            table.assign(**flags).to_csv(self._file, header=False, index=False, lineterminator="\n")
+            table.assign(**flags).to_csv(self._file, header=last is None, index=False, lineterminator="\n")
         self._last = tracks[-1:]
 
     def __exit__(
@@ -307,7 +319,9 @@ class TracksWriter:
                 self._stack.__exit__(kind, error, trace)
             return
         with naming_file(self._path), self._stack:
-            if self._last is not None:
+            if self._last is None:
+                self._file.write(",".join(COLUMNS) + "\n")
+            else:
                 about = {name: getattr(self._last, name) for name in ("width", "height", "unordered")}
                 write_json(self._path.with_suffix(".json"), about)
 
@@ -343,10 +357,18 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
             reasons=column("reason").astype(np.str_),
             sigma_px=column("sigma_px"),
             set_px=column("set_px"),
+            codes=_codes(table, objects),
             **about,  # type: ignore[arg-type]
         )
     except InputError as error:
         raise InputError(f"{path} is no complete tracks table: {error}") from None
+
+
+def _codes(table: "pd.DataFrame", objects: int) -> Array:
+    """The appearance codes (f, n, k), zeros where an object is absent."""
+    names = list(table.columns[len(COLUMNS) :])
+    codes = np.nan_to_num(table[names].to_numpy(np.float64))
+    return np.asarray(codes.reshape(len(table) // objects, objects, len(names)))
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -367,13 +389,16 @@ def _read_table(path: Path) -> "pd.DataFrame":
     """The table with numbers as float, NaN where a cell is empty."""
     import pandas as pd  # noqa: PLC0415
 
-    types: Any = dict.fromkeys(_NUMBERS, np.float64) | {"reason": str}
     try:
-        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
-        valid = tuple(table.columns) == COLUMNS and not table.empty and _is_valid(table)
+        with path.open(newline="", encoding="utf-8") as file:
+            entries = max(0, len(next(csv.reader(file), [])) - len(COLUMNS))
+        numbers = [*_NUMBERS, *columns_with(entries)[len(COLUMNS) :]]
+        types: Any = dict.fromkeys(numbers, np.float64) | {"reason": str}
+        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in numbers})
+        valid = tuple(table.columns) == columns_with(entries) and not table.empty and _is_valid(table)
     except OSError as error:
         raise InputError(f"The tracks table {path} cannot be read: {error.strerror}.") from None
-    except ValueError:  # also what pandas raises for text that is no table
+    except (ValueError, csv.Error):  # also what pandas raises for text that is no table
         valid = False
     if not valid:
         raise InputError(_first_mistake(path))
@@ -385,7 +410,7 @@ def _is_valid(table: "pd.DataFrame") -> bool:
     return bool(
         ((whole >= 0) & (whole % 1 == 0)).all()
         and (np.isin(flags, (0, 1)) | (np.isnan(flags) & [False, False, True])).all()
-        and not np.isinf(table[_NUMBERS].to_numpy()).any()
+        and not np.isinf(table.drop(columns="reason").to_numpy()).any()
     )
 
 
@@ -396,15 +421,16 @@ def _first_mistake(path: Path) -> str:
             header, *rows = [*csv.reader(file)] or [[]]
     except (UnicodeDecodeError, csv.Error):
         return f"{path} is no tracks table: it is not text."
-    if tuple(header) != COLUMNS:
+    columns = columns_with(max(0, len(header) - len(COLUMNS)))
+    if tuple(header) != columns:
         return f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}."
     for line, cells in enumerate(rows, start=2):
-        if len(cells) != len(COLUMNS):
-            return f"{path} has {len(cells)} values in line {line} where {len(COLUMNS)} are needed."
-        for name, cell in zip(COLUMNS, cells, strict=True):
+        if len(cells) != len(columns):
+            return f"{path} has {len(cells)} values in line {line} where {len(columns)} are needed."
+        for name, cell in zip(columns, cells, strict=True):
             if name in _FLAGS and cell not in _FLAGS[name]:
                 return f"{path} has {cell!r} for {name} in line {line}: 0 or 1 is needed there."
-            if (name in ("frame", "object") and not cell.isdecimal()) or (name in _NUMBERS and not _is_number(cell)):
+            if (name in ("frame", "object") and not cell.isdecimal()) or (name != "reason" and not _is_number(cell)):
                 return f"{path} has {cell!r} for {name} in line {line}: a number is needed there."
     return f"The tracks table {path} has no rows."
 
