@@ -182,8 +182,9 @@ def new_network(config: NetworkConfig, seed: int) -> Autoencoder:
 def with_appearance(model: Autoencoder, entries: int, seed: int) -> Autoencoder:
     """A copy of a network without a code that has one of so many ``entries`` and renders what the network renders.
 
-    The maps of the code are zero at first, and with them all codes. The decoder's filters for these are random, as in
-    a new network, so that a gradient reaches the code.
+    The filters for the code's maps are random, as in a new network. The decoder's filters for the code are zero, so
+    that it has no effect yet. The other way round, with codes of zero, the network finds no use for them: a decoder that
+    reads codes which say nothing first learns to ignore them.
     """
     if model.config.appearance:
         raise InputError(f"The network has an appearance code of {model.config.appearance} entries already.")
@@ -193,9 +194,9 @@ def with_appearance(model: Autoencoder, entries: int, seed: int) -> Autoencoder:
     last, first = (f"encoder.{len(model.encoder) - 1}", "decoder.0.weight")
     for name, value in model.state_dict().items():
         if name in (f"{last}.weight", f"{last}.bias"):
-            weights[name].zero_()
             weights[name][:objects] = value
         elif name == first:
+            weights[name].zero_()
             weights[name][:, :objects] = value[:, :objects]
             weights[name][:, wider.config.object_maps :] = value[:, objects:]
         else:

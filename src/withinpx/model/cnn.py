@@ -24,16 +24,17 @@ class CNN(nn.Sequential):
         super().__init__(*_layers(inputs, outputs, filters_for(receptive_field), channels))
 
     @torch.no_grad()
-    def start_empty(self, share: float, magnitude: float = 1.0) -> None:
+    def start_empty(self, share: float, magnitude: float = 1.0, outputs: int | None = None) -> None:
         """Output nothing but the bias at first; inputs of the last layer have this magnitude where objects are.
 
-        Batch-norm gives the pixels of objects, a ``share`` of all, a magnitude of 1 / sqrt(share). A last layer with
-        random weights draws that much at random, and so do its first steps, since all its weights learn at the same
-        rate; to unlearn it takes most filters along. The layers before do not depend on it: batch-norm follows each.
+        Only the first ``outputs`` maps are empty, all if None. Batch-norm gives the pixels of objects, a ``share`` of
+        all, a magnitude of 1 / sqrt(share). A last layer with random weights draws that much at random, and so do its
+        first steps, since all its weights learn at the same rate; to unlearn it takes most filters along. The layers
+        before do not depend on it: batch-norm follows each.
         """
         norm, last = cast(nn.BatchNorm2d, self[-3]), cast(nn.Conv2d, self[-1])
         nn.init.constant_(norm.weight, magnitude * math.sqrt(share))
-        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.weight[:outputs])
 
     @property
     def fan_in(self) -> int:

@@ -93,7 +93,7 @@ def train(
     changed = max(float(frames.changed.float().mean()), 1e-6)
     engine.loss_weight = USUAL_CHANGE / changed
     if earlier is None:
-        model.encoder.start_empty(changed)
+        model.encoder.start_empty(changed, outputs=heatmaps)  # codes must say something from the start
         model.decoder.start_empty(changed, model.decoder.fan_in**-0.5)  # colours are small, unlike values of heatmaps
     epochs = max(1, steps // max(1, len(trained) // batch))
     recipe = replace(CLIP, batch_size=batch, epochs=epochs)
