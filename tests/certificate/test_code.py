@@ -40,7 +40,7 @@ from withinpx.tracking.tracks import read_tracks, write_tracks
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.fit import recompute_batch_norm
 
-STEPS_OF_ADVERSARY = 150
+STEPS_OF_ADVERSARY = 120
 PLACES = np.stack([15.5 + 2 * np.arange(20), 15.5 + np.arange(20)], axis=1)[:, None]  # (f, 1, 2)
 
 
@@ -203,13 +203,17 @@ def test_receptive_fields_cover_the_code_s_maps_too() -> None:
 
 
 @pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("away", [3.0, 9.0])
-def test_the_bound_holds_for_a_code_that_carries_the_position(away: float) -> None:
-    """Brightness and angle follow the position, so that the code can; z is pushed away from the object."""
+@pytest.mark.parametrize(("away", "in_reach"), [(3.0, True), (9.0, False)])
+def test_the_bound_holds_for_a_code_that_carries_the_position(away: float, in_reach: bool) -> None:
+    """Brightness and angle follow the position, so that the code can; z is pushed away from the object.
+
+    Where the encoder cannot see the object, the code has nothing to read.
+    """
     clip = telling_bar()
     model = adversary(clip, away)
     codes = bar_engine(model, clip).latents(torch.arange(len(clip.frames))).codes.detach().numpy()[:, 0]
-    assert min(np.corrcoef(codes[:, axis], clip.centres[:, axis])[0, 1] for axis in range(2)) > 0.8
+    if in_reach:
+        assert min(np.corrcoef(codes[:, axis], clip.centres[:, axis])[0, 1] for axis in range(2)) > 0.8
     fields = receptive_fields(model)
     seen = run(model, clip.frames, clip.background, encoder_rf=fields.encoder)
     shifts = fit_shifts(seen, seen.body, varies=False)
@@ -223,9 +227,9 @@ def test_the_bound_holds_for_a_code_that_carries_the_position(away: float) -> No
     detector = Detector(model, clip.background, Selection(), size, shifts, certificate)
     tracks = detector.tracks(seen, np.arange(len(seen)), np.full(len(seen), np.nan))
     good = tracks.certified[:, 0]
+    assert good.any() or not in_reach
     for points, bounds in ((tracks.z, tracks.theorem_px), (tracks.positions, tracks.bounds)):
         assert (np.abs(points[:, 0] - clip.centres).max(axis=-1) <= bounds[:, 0])[good].all()
-    print(away, good.sum(), seen.leakage.max(), str(certificate))
 
 
 @denormals_as_zero()

@@ -15,7 +15,7 @@ EVERYTHING = torch.arange(16)
 
 
 def test_a_blinking_bar_is_rendered_better_with_a_code_than_after_longer_training() -> None:
-    clip = turning_bar(16, turns=0, blinks=2.5)
+    clip = turning_bar(20, turns=0, blinks=3.5)
     rigid = trained(new_bar_network(), clip, 25, warm=True)
     wider = with_appearance(rigid, 2, seed=1)
     assert loss_of(wider, clip) == pytest.approx(loss_of(rigid, clip), rel=1e-3)

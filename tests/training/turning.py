@@ -11,9 +11,9 @@ from withinpx.discovery.background import BackgroundModel
 from withinpx.inference.run import frames_on
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
-from withinpx.training.clip_engine import clip_engine
+from withinpx.training.clip_engine import TOLERANCE
 from withinpx.training.device import denormals_as_zero
-from withinpx.training.engine import Engine
+from withinpx.training.engine import DenseEngine, Engine
 from withinpx.training.fit import DEFAULTS, learn
 from withinpx.training.recipe import CLIP
 
@@ -79,8 +79,8 @@ def _clip(centres: NDArray[np.float64], angles: NDArray[np.float64], strengths: 
     )
 
 
-def new_bar_network(seed: int = 0, **changes: int) -> Autoencoder:
-    model = new_network(replace(CONFIG, **changes), seed)
+def new_bar_network(seed: int = 0, appearance: int = 0) -> Autoencoder:
+    model = new_network(replace(CONFIG, appearance=appearance), seed)
     background = model.background
     assert isinstance(background, LayeredBackground)
     background.still.fill_(DARK)
@@ -88,10 +88,11 @@ def new_bar_network(seed: int = 0, **changes: int) -> Autoencoder:
 
 
 def bar_engine(model: Autoencoder, clip: Turning) -> Engine:
+    """Every pixel: frames this small are faster as a whole."""
     frames = frames_on(torch.device("cpu"), clip.frames, clip.background)
     present = torch.ones(len(clip.frames), 1, dtype=torch.bool)
     images, backgrounds = (frames.images / 255).contiguous(), frames.backgrounds.contiguous()
-    return clip_engine(model, images, frames.changed, backgrounds, present)
+    return DenseEngine.of_foreground(model, images, frames.changed, backgrounds, tolerance=TOLERANCE, present=present)
 
 
 @denormals_as_zero()

@@ -183,8 +183,8 @@ def with_appearance(model: Autoencoder, entries: int, seed: int) -> Autoencoder:
     """A copy of a network without a code that has one of so many ``entries`` and renders what the network renders.
 
     The filters for the code's maps are random, as in a new network. The decoder's filters for the code are zero, so
-    that it has no effect yet. The other way round, with codes of zero, the network finds no use for them: a decoder that
-    reads codes which say nothing first learns to ignore them.
+    that it has no effect yet. The other way round, with codes of zero, the network finds no use for them: a decoder
+    that reads codes which say nothing first learns to ignore them.
     """
     if model.config.appearance:
         raise InputError(f"The network has an appearance code of {model.config.appearance} entries already.")
