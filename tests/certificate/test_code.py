@@ -29,6 +29,7 @@ from withinpx.inference.codes import appearances, shown_codes, spread_codes
 from withinpx.inference.observation import Observations
 from withinpx.inference.run import run
 from withinpx.model.autoencoder import Autoencoder, new_network, with_appearance
+from withinpx.studio.worker import render_preview
 from withinpx.theory import SizeRange
 from withinpx.theory.bound import GATE_PX
 from withinpx.tracking.appearance_figure import STEPS, plot_appearance, render_entries
@@ -36,6 +37,7 @@ from withinpx.tracking.detector import Detector
 from withinpx.tracking.edit import edited_frames, empty_frame
 from withinpx.tracking.masks import object_mask
 from withinpx.tracking.onnx_file import onnx_bytes
+from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import read_tracks, write_tracks
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.fit import recompute_batch_norm
@@ -119,6 +121,19 @@ def test_every_entry_of_the_code_has_a_row_of_renderings(detector: Detector) -> 
     assert images.shape[:2] == steps.shape == (2, STEPS)
     np.testing.assert_allclose(steps[:, [0, -1]], [[-0.5, 0.5], [0.1, 0.3]])
     assert len(plot_appearance(detector, [codes]).axes) == 2 * STEPS
+
+
+def test_a_saved_result_shows_what_the_code_does(detector: Detector, tmp_path: Path) -> None:
+    tracks = detector.tracks(detector.observe(squares()), np.arange(30), np.full(30, np.nan))
+    Result(detector, in_memory=tracks).save(tmp_path / "out")
+    assert (tmp_path / "out" / "appearance.png").stat().st_size > 0
+    assert "<h2>Appearance</h2>" in (tmp_path / "out" / "certificate.html").read_text(encoding="utf-8")
+
+
+def test_a_preview_while_training_renders_the_codes() -> None:
+    image, positions = render_preview(bar_engine(new_bar_network(appearance=2), telling_bar(4)), 1)
+    assert image.startswith(b"\x89PNG")
+    assert len(positions) == 1
 
 
 def test_an_onnx_file_of_a_network_with_a_code_is_refused(detector: Detector) -> None:

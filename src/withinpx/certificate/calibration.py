@@ -76,12 +76,17 @@ def shifts_at(shifts: Sequence[Shift], z: Points) -> Points:
 
 
 def reported_centres(seen: Observations, shifts: Sequence[Shift]) -> Points:
-    """Where the network says that each object is (f, n, 2), px of its input, before its offset in the frame.
+    """Where the network says that each object is (f, n, 2), px of its input, before its offset in the frame."""
+    return np.stack([reported_centre(seen, index, shift) for index, shift in enumerate(shifts)], axis=1)
+
+
+def reported_centre(seen: Observations, index: int, shift: Shift) -> Points:
+    """The same of one object (f, 2).
 
     That is z and the shift; or, where the appearance may move what is rendered against z, the centre of each frame's
     own rendering.
     """
-    return seen.body if seen.has_codes else seen.z + shifts_at(shifts, seen.z)
+    return seen.body[:, index] if seen.has_codes else seen.z[:, index] + shift.at(seen.z[:, index])
 
 
 def fit_shifts(seen: Observations, centres: Points, varies: bool) -> tuple[Shift, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
-from withinpx.certificate.calibration import Shift, reported_centres
+from withinpx.certificate.calibration import Shift, reported_centre, reported_centres
 from withinpx.certificate.centre import Boxes, Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
@@ -187,8 +187,7 @@ def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None
 def _theorem_px(case: _Case, certificate: ObjectCertificate, good: NDArray[np.bool_], shift: Shift) -> float:
     """The largest that theorem 4.1 with all that is added to it can be in a frame that passes the object's checks."""
     limits, index = certificate.limits, certificate.object
-    shifts = [shift if own == index else other for own, other in enumerate(case.shifts)]
-    off_centre = np.abs(reported_centres(case.seen, shifts) - case.seen.centre)[good, index].max()
+    off_centre = np.abs(reported_centre(case.seen, index, shift) - case.seen.centre[:, index])[good].max()
     return float(certificate.theorem_px * case.certificate.scale + limits.leakage + limits.residual + off_centre)
 
 
