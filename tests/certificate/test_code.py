@@ -138,7 +138,7 @@ def test_a_preview_while_training_renders_the_codes() -> None:
 
 def test_an_onnx_file_of_a_network_with_a_code_is_refused(detector: Detector) -> None:
     with pytest.raises(InputError, match="appearance code"):
-        onnx_bytes(detector, detector.selection)
+        onnx_bytes(detector)
 
 
 def test_codes_are_sampled_as_far_apart_as_they_were_seen() -> None:

@@ -124,7 +124,9 @@ class _FrameLimits:
         known = {obj.object: obj for obj in certificate.objects}
         objects = [known.get(heatmap) for heatmap in range(len(known) + len(certificate.unused))]
         limits = [asdict(Limits(residual=0.0) if obj is None else obj.limits) for obj in objects]
-        self._limit = {name: _float64([own[name] for own in limits]) for name in limits[0]}
+        self._limit = {
+            name: _float64([own[name] for own in limits]) for name in limits[0] if limits[0][name] is not None
+        }
         self._certified = torch.tensor([obj is not None and obj.certified for obj in objects])
         self.theorem_px = _float64([0.0 if obj is None else obj.theorem_px for obj in objects])
 
