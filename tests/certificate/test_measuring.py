@@ -7,7 +7,8 @@ import pytest
 
 from tests.tracked_clip import TrackedClip
 from withinpx.certificate import membership
-from withinpx.certificate.membership import Footage, _Candidate, _Case, _planted
+from withinpx.certificate.case import Case, Footage
+from withinpx.certificate.membership import _Candidate, _planted
 from withinpx.experiments.truth import compare
 from withinpx.inference.template import NODES
 
@@ -15,18 +16,18 @@ KEPT_OUT = np.arange(2, 24, 5)
 
 
 @pytest.fixture(scope="module")
-def case(tracked: TrackedClip) -> _Case:
+def case(tracked: TrackedClip) -> Case:
     detector, frames = tracked.detector, tracked.made.clip.frames
     footage = Footage(frames, detector.background, frames, detector.background, 1.0)
-    return _Case(detector.certificate, detector.model, detector.observe(frames), detector.shifts, KEPT_OUT, footage)
+    return Case(detector.certificate, detector.model, detector.observe(frames), detector.shifts, KEPT_OUT, footage)
 
 
 @pytest.fixture(scope="module")
-def measured(case: _Case) -> _Candidate:
+def measured(case: Case) -> _Candidate:
     """Object 0, with its template, eps and centre."""
     fitted = membership._candidate(case, case.certificate.objects[0])
     assert fitted is not None
-    known = membership._measured(case, fitted, case.find([fitted]))
+    known = membership._measured(case, fitted, case.find({fitted.index: fitted.search}))
     assert known is not None
     return known
 
@@ -42,22 +43,22 @@ def test_every_object_of_a_good_clip_has_a_set_that_holds_the_truth(tracked: Tra
     assert np.nanmedian(tracks.bounds) < 1.5 < np.nanmin(tracks.theorem_px)
 
 
-def test_planted_positions_are_inside(case: _Case, measured: _Candidate) -> None:
-    check = _planted(case, measured, case.find([measured]))
+def test_planted_positions_are_inside(case: Case, measured: _Candidate) -> None:
+    check = _planted(case, measured, case.find({measured.index: measured.search}))
     assert check.met
     assert check.value == 1.0
 
 
-def test_a_template_that_is_off_by_a_pixel_is_refused(case: _Case, measured: _Candidate) -> None:
+def test_a_template_that_is_off_by_a_pixel_is_refused(case: Case, measured: _Candidate) -> None:
     """The planted object is where it is; its set is one pixel further."""
     template = measured.search.template
     moved = replace(
         template, opacity=np.roll(template.opacity, NODES, axis=1), colour=np.roll(template.colour, NODES, axis=1)
     )
     wrong = replace(measured, search=replace(measured.search, template=moved))
-    assert not _planted(case, wrong, case.find([measured])).met
+    assert not _planted(case, wrong, case.find({measured.index: measured.search})).met
 
 
-def test_an_object_none_of_whose_planted_positions_is_accepted_is_refused(case: _Case, measured: _Candidate) -> None:
+def test_an_object_none_of_whose_planted_positions_is_accepted_is_refused(case: Case, measured: _Candidate) -> None:
     strict = replace(measured, search=replace(measured.search, eps=0.05 * measured.search.eps))
-    assert not _planted(case, strict, case.find([measured])).met
+    assert not _planted(case, strict, case.find({measured.index: measured.search})).met

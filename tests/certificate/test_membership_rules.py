@@ -1,5 +1,6 @@
 """Set membership by its rules: where eps and the reach of the search come from, and what planted truth decides."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.certificate.test_membership import certificate
 from tests.inference.rendered import blob
 from withinpx.certificate import membership
 from withinpx.certificate.calibration import Shift
+from withinpx.certificate.case import Case
 from withinpx.certificate.centre import Centre
 from withinpx.certificate.membership import KAPPA, _Candidate
 from withinpx.inference.feasible import Search
@@ -27,6 +29,7 @@ CASE: Any = SimpleNamespace(
     seen=seen_at(POSITIONS),
     certificate=certificate(),
 )
+CASE.theorem_px = partial(Case.theorem_px, CASE)
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, sizes: float = 1.0) -> _Candidate:
@@ -49,7 +52,7 @@ def test_the_search_reaches_as_far_as_the_theorem_and_the_centre_allow(
     monkeypatch: pytest.MonkeyPatch, size: float
 ) -> None:
     known = measured(monkeypatch, size)
-    theorem = membership._theorem_px(CASE, known.certificate, GOOD, known.shift)
+    theorem = CASE.theorem_px(known.certificate, GOOD, known.shift)
     assert theorem >= 6.0
     assert known.search.reach == pytest.approx(theorem + (0.1 + 0.3) * (1 + abs(size - 1)))
 

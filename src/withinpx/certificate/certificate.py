@@ -61,6 +61,8 @@ class SetMembership:
     middle: tuple[float, float]  # from where its template is rendered to the position
     reach: float  # sets are searched around z by so much along each axis
     floor: float | None  # the Cramer-Rao limit of the position, a standard deviation; None if unknown
+    strength: float | None = None  # of an object without a template, whose outlines are the sets: by how much it
+    # usually differs from the background; ``eps`` is then the noise of a pixel
 
     @property
     def furthest(self) -> float:

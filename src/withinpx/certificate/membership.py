@@ -1,24 +1,21 @@
 """Set membership measured on a clip: templates, the largest mismatch, the centre's tolerance, and planted truth."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
-from withinpx.certificate.calibration import Shift, reported_centre, reported_centres
-from withinpx.certificate.centre import Boxes, Centre, centre_of
+from withinpx.certificate.calibration import Shift
+from withinpx.certificate.case import Case, Footage
+from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
-from withinpx.certificate.full_resolution import overlapping
-from withinpx.certificate.planting import Planted, PlantingStage, paste_pixels, plant_template
-from withinpx.data.selection import Selection
-from withinpx.discovery.background import BackgroundModel, ByteImages
-from withinpx.inference.feasible import NEAR_PX, Search
+from withinpx.certificate.outlines import Outlined, is_tight, measure_outline, usual_bound
+from withinpx.certificate.planting import Planted, paste_pixels, plant_template
+from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Feasible, Observations
-from withinpx.inference.run import Sharp, run, search
+from withinpx.inference.outline import Outline
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 
@@ -31,28 +28,6 @@ Array = NDArray[np.float64]
 Templates = tuple[Template | None, ...]  # one per heatmap
 
 
-@dataclass(frozen=True, eq=False)
-class Footage:
-    """A clip at the scale of the network, and at full resolution."""
-
-    images: ByteImages
-    background: BackgroundModel
-    sharp_images: ByteImages
-    sharp_background: BackgroundModel
-    zoom: float  # px of the sharp images per px of the network's input
-
-    @property
-    def sharp(self) -> Sharp:
-        return Sharp(self.sharp_images, self.sharp_background.images, self.zoom)
-
-    def scaled(self, images: ByteImages) -> ByteImages:
-        """Sharp images at the scale of the network."""
-        if self.zoom == 1:
-            return images
-        resize = Selection(scale=1 / self.zoom)
-        return np.stack([resize.apply(image) for image in images])
-
-
 @dataclass(frozen=True)
 class Measured:
     """A certificate with set membership, shifts to the measured centres, and the observations with their sets."""
@@ -61,49 +36,6 @@ class Measured:
     shifts: tuple[Shift, ...]
     seen: Observations
     templates: Templates
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """What is measured: a certified network on a clip."""
-
-    certificate: Certificate
-    model: Autoencoder
-    seen: Observations
-    shifts: tuple[Shift, ...]
-    kept_out: NDArray[np.intp]
-    footage: Footage
-
-    @cached_property
-    def positions(self) -> Array:
-        """The positions that the network reports (f, n, 2), px of its input."""
-        return reported_centres(self.seen, self.shifts) + self.seen.offset
-
-    @cached_property
-    def alone(self) -> NDArray[np.bool_]:
-        """Which objects are seen by themselves: (f, n)."""
-        return ~overlapping(self.seen)
-
-    @cached_property
-    def stage(self) -> PlantingStage:
-        return PlantingStage.of(self.footage.sharp_images, self.footage.sharp_background, self.kept_out)
-
-    def others(self, index: int, frames: NDArray[np.intp]) -> list[Boxes]:
-        """The boxes of all other objects in each frame, px of the sharp images."""
-        middle, half = self.seen.centre + self.seen.offset, self.seen.box / 2 + NEAR_PX
-        corners = np.concatenate([middle - half, middle + half], axis=-1) * self.footage.zoom
-        present = self.seen.present.copy()
-        present[:, index] = False
-        return [corners[frame, present[frame]].round().astype(int) for frame in frames]
-
-    def searches(self, candidates: Iterable["_Candidate"]) -> list[Search | None]:
-        """One per heatmap."""
-        known = {one.index: one.search for one in candidates}
-        return [known.get(index) for index in range(self.model.config.objects)]
-
-    def find(self, candidates: Iterable["_Candidate"]) -> Feasible:
-        device = next(self.model.parameters()).device
-        return search(self.seen, self.searches(candidates), device, self.footage.sharp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +54,18 @@ class _Candidate:
         return self.certificate.object
 
 
-def searches_of(certificate: Certificate, templates: Templates) -> list[Search | None]:
+def searches_of(certificate: Certificate, templates: Templates) -> list[Search | Outline | None]:
     """How the objects of a certificate are searched for, None for those without set membership; empty if all are."""
     known = {obj.object: obj.membership for obj in certificate.objects}
-    searches = [
-        None if template is None or (own := known.get(index)) is None else Search(template, own.reach, own.eps)
-        for index, template in enumerate(templates)
-    ]
+    searches: list[Search | Outline | None] = []
+    for index, template in enumerate(templates):
+        own = known.get(index)
+        if own is None:
+            searches.append(None)
+        elif own.strength is not None:
+            searches.append(Outline(own.strength, own.eps, own.reach))
+        else:
+            searches.append(None if template is None else Search(template, own.reach, own.eps))
     return searches if any(searches) else []
 
 
@@ -147,12 +84,17 @@ def measure_membership(
     """
     if footage.zoom != 1 and not footage.sharp_background.is_still:
         return Measured(certificate, shifts, seen, ())
-    case = _Case(certificate, model, seen, shifts, kept_out, footage)
+    case = Case(certificate, model, seen, shifts, kept_out, footage)
     candidates = [one for obj in certificate.objects if (one := _candidate(case, obj)) is not None]
-    first = case.find(candidates)
+    first = case.find({one.index: one.search for one in candidates})
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
-    found = case.find(candidates)
+    found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
+    outlined = _outlined(case, candidates, known, found)
+    for index, own in outlined.items():
+        known[index] = own.membership, own.check
+        found = found.with_object(index, own.found)
+    candidates = [one for one in candidates if one.index not in outlined]
     objects = [obj.with_membership(*known[obj.object]) if obj.object in known else obj for obj in certificate.objects]
     templates: list[Template | None] = [None] * model.config.objects
     recentred = list(shifts)
@@ -163,7 +105,26 @@ def measure_membership(
     )
 
 
-def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None:
+def _outlined(
+    case: Case, candidates: list[_Candidate], known: dict[int, tuple[SetMembership, Check]], found: Feasible
+) -> dict[int, Outlined]:
+    """The objects whose outlines say more than their templates do, by heatmap."""
+    templates = {one.index: one for one in candidates}
+    outlined = {}
+    for obj in case.certificate.objects:
+        usual_px = np.inf
+        if obj.object in known and known[obj.object][1].met:
+            one, (own, _) = templates[obj.object], known[obj.object]
+            usual_px = usual_bound(found, found.best, obj.object, one.good) + max(own.tolerance)
+        if is_tight(case, obj, usual_px):
+            continue
+        outline = measure_outline(case, obj)
+        if outline is not None and outline.check.met and outline.usual_px < usual_px:
+            outlined[obj.object] = outline
+    return outlined
+
+
+def _candidate(case: Case, certificate: ObjectCertificate) -> _Candidate | None:
     """An object with its template, fitted to frames of the training that show it by itself; None if there are none."""
     index, footage = certificate.object, case.footage
     good = frame_reasons(case.seen, index, certificate.limits) == ""
@@ -180,18 +141,11 @@ def _candidate(case: _Case, certificate: ObjectCertificate) -> _Candidate | None
         case.others(index, frames),
     )
     shift = case.shifts[index]
-    search = Search(appearance.smooth, _theorem_px(case, certificate, good, shift))
+    search = Search(appearance.smooth, case.theorem_px(certificate, good, shift))
     return _Candidate(certificate, good, search, appearance.recorded, shift, NOWHERE)
 
 
-def _theorem_px(case: _Case, certificate: ObjectCertificate, good: NDArray[np.bool_], shift: Shift) -> float:
-    """The largest that theorem 4.1 with all that is added to it can be in a frame that passes the object's checks."""
-    limits, index = certificate.limits, certificate.object
-    off_centre = np.abs(reported_centre(case.seen, index, shift) - case.seen.centre[:, index])[good].max()
-    return float(certificate.theorem_px * case.certificate.scale + limits.leakage + limits.residual + off_centre)
-
-
-def _measured(case: _Case, one: _Candidate, first: Feasible) -> _Candidate | None:
+def _measured(case: Case, one: _Candidate, first: Feasible) -> _Candidate | None:
     """The object with its centre and eps; None if it is in no frame that training never saw, or has no clear edges."""
     index = one.index
     shown = one.good & np.isfinite(first.residual[:, index])
@@ -203,12 +157,12 @@ def _measured(case: _Case, one: _Candidate, first: Feasible) -> _Candidate | Non
     apart = (first.best - case.positions)[one.good & np.isfinite(first.best[:, index]).all(axis=1), index]
     shift = replace(one.shift, shifts=one.shift.shifts + np.median(apart, axis=0) + np.array(centre.middle))
     resized = float(np.abs(first.size[shown, index] - 1).max())
-    reach = _theorem_px(case, one.certificate, one.good, shift) + centre.furthest * (1 + resized)
+    reach = case.theorem_px(one.certificate, one.good, shift) + centre.furthest * (1 + resized)
     eps = KAPPA * float(first.residual[known, index].max())
     return replace(one, search=replace(one.search, reach=reach, eps=eps), shift=shift, centre=centre)
 
 
-def _centre(case: _Case, one: _Candidate, first: Feasible) -> Centre | None:
+def _centre(case: Case, one: _Candidate, first: Feasible) -> Centre | None:
     """The object's centre from where its template is rendered, in the frames that show it whole and by itself.
 
     Measured at full resolution, in px of the network's input.
@@ -231,7 +185,7 @@ def _centre(case: _Case, one: _Candidate, first: Feasible) -> Centre | None:
     return None if centre is None else centre.scaled(1 / footage.zoom)
 
 
-def _membership(case: _Case, one: _Candidate, found: Feasible) -> SetMembership:
+def _membership(case: Case, one: _Candidate, found: Feasible) -> SetMembership:
     """What is stored of an object."""
     seen_at = found.best[one.good & np.isfinite(found.best[:, one.index]).all(axis=1), one.index] * case.footage.zoom
     floor = position_floor(one.search.template, case.stage, seen_at)
@@ -244,7 +198,7 @@ def _membership(case: _Case, one: _Candidate, found: Feasible) -> SetMembership:
     )
 
 
-def _planted(case: _Case, one: _Candidate, found: Feasible) -> Check:
+def _planted(case: Case, one: _Candidate, found: Feasible) -> Check:
     """Assumption 4 on planted truth: every planted position must lie inside its feasible set."""
     index, zoom = one.index, case.footage.zoom
     inside_set = one.good & case.alone[:, index] & np.isfinite(found.low[:, index]).all(axis=1)
@@ -267,21 +221,10 @@ def _planted(case: _Case, one: _Candidate, found: Feasible) -> Check:
     return Check("mismatch", share, 1.0, "share", outside == 0 and inside > 0, message)
 
 
-def _accepted_and_within(case: _Case, one: _Candidate, planted: Planted) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _accepted_and_within(case: Case, one: _Candidate, planted: Planted) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which planted frames pass all checks, and which positions lie inside their sets."""
-    model, footage = case.model, case.footage
-    frames = case.kept_out[planted.stage]
-    seen = run(
-        model,
-        footage.scaled(planted.images),
-        footage.background,
-        None if footage.background.is_still else footage.background.of(frames),
-        encoder_rf=case.certificate.encoder_rf,
-        unused=tuple(other for other in range(model.config.objects) if other != one.index),
-        searches=case.searches([one]),
-        sharp=Sharp(planted.images, footage.sharp_background.of(frames), footage.zoom),
-    )
-    low, high = (values[:, one.index] * footage.zoom for values in (seen.sets.low, seen.sets.high))
+    seen, zoom = case.observe_planted(planted, one.index, one.search), case.footage.zoom
+    low, high = (values[:, one.index] * zoom for values in (seen.sets.low, seen.sets.high))
     accepted = (frame_reasons(seen, one.index, one.certificate.limits) == "") & np.isfinite(low).all(axis=1)
     within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
     return np.asarray(accepted), np.asarray(within)

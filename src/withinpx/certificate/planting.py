@@ -95,6 +95,43 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
     return Planted(np.stack(images), np.array(frames), np.array(pasted)) if images else None
 
 
+def paste_regions(stage: PlantingStage, centres: Array, halves: Array) -> Planted | None:
+    """All that changed around an object, pasted at whole-pixel offsets into other frames without objects.
+
+    ``centres`` (f, 2) are where each frame of the stage shows it, NaN where not; ``halves`` (f, 2) are half its sides.
+    """
+    random = np.random.default_rng(0)
+    images, frames, pasted = [], [], []
+    shown = np.flatnonzero(np.isfinite(centres).all(axis=1))
+    for number in range(PLANTED if len(shown) else 0):
+        source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
+        offset = random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
+        left, top, right, bottom = _region(stage.changed[source], centres[source], halves[source])
+        height, width = stage.changed[source].shape
+        rows, columns = slice(top + offset[1], bottom + offset[1]), slice(left + offset[0], right + offset[0])
+        if min(rows.start, columns.start) < 0 or rows.stop > height or columns.stop > width:
+            continue
+        image, part = stage.erased(target), (slice(top, bottom), slice(left, right))
+        own = _grown(stage.changed[source])[part][..., None]
+        image[rows, columns] = np.where(own, to_float(stage.images[source])[part], image[rows, columns])
+        images.append(to_uint8(image.clip(0, 1)))
+        frames.append(target)
+        pasted.append(centres[source] + offset)
+    return Planted(np.stack(images), np.array(frames), np.array(pasted)) if images else None
+
+
+def _region(changed: NDArray[np.bool_], centre: Array, half: Array) -> tuple[int, int, int, int]:
+    """The box of the changed regions that reach into an object's box: left, top, right and bottom."""
+    labels, _ = ndimage.label(_grown(changed))
+    left, top = np.floor(centre - half).clip(0).astype(int)
+    right, bottom = np.ceil(centre + half).astype(int)
+    own = np.unique(labels[top:bottom, left:right])
+    rows, columns = np.nonzero(np.isin(labels, own[own > 0]))
+    if not len(rows):
+        return int(left), int(top), int(min(right, changed.shape[1])), int(min(bottom, changed.shape[0]))
+    return int(columns.min()), int(rows.min()), int(columns.max() + 1), int(rows.max() + 1)
+
+
 class _Rendering:
     """A template at a position in a frame of this height and width: which pixels it covers, and how."""
 

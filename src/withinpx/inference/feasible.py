@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx.inference.observation import Feasible, Observations, Pixels
+from withinpx.inference.outline import Boxes, Outline, View, centre_range
 from withinpx.inference.template import KERNEL_PX, PHASES, Template, image_maps, smoothed
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
 
+SMALL = 1 / 12  # of an object's size: where its outline allows so small a bound, the network's position is kept
 NEAR_PX = 2  # px of the network's input: pixels so near to another object's box may show it
 BESIDE_PX = 1  # px of a template: pixels so near to it at the object's position are compared with the frame too
 MOST_CELLS = 64  # whole pixels; a set that covers more of them is not searched any finer
@@ -38,13 +40,23 @@ class Search:
 
 
 @torch.no_grad()
-def find_feasible(searches: Sequence[Search | None], pixels: Pixels, seen: Observations, zoom: float = 1.0) -> Feasible:
+def find_feasible(
+    searches: Sequence[Search | Outline | None], pixels: Pixels, seen: Observations, zoom: float = 1.0
+) -> Feasible:
     """Search each object around its z in the frames that show it; ``zoom`` is px of them per px of the network's."""
     found = Feasible.nowhere(*seen.present.shape)
     boxes = _Boxes(seen, zoom, pixels)
     for index, search in enumerate(searches):
         (shown,) = np.nonzero(seen.present[:, index])
         if search is None or not len(shown):
+            continue
+        if isinstance(search, Outline):
+            for frame, (low, high) in _outlines(search, pixels, seen, index, zoom).items():
+                bound = np.maximum((high - low) / 2, SMALL * seen.box[frame, index].max())
+                rendered = (seen.body + seen.offset)[frame, index]
+                found.low[frame, index], found.high[frame, index] = low, high
+                found.best[frame, index] = rendered.clip(high - bound, low + bound)
+                found.size[frame, index] = 1.0
             continue
         z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
         sizes = search.template.size_at(zoom * middle)
@@ -56,6 +68,38 @@ def find_feasible(searches: Sequence[Search | None], pixels: Pixels, seen: Obser
             for name, values in _search(own, located, boxes.free(index, located.windows)).items():
                 getattr(found, name)[same.frames, index] = values if values.ndim == 1 else values / zoom
     return found
+
+
+def _outlines(
+    outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float
+) -> dict[int, tuple[Array, Array]]:
+    """The range of the object's centre in the frames that show all of it, where its outline says one.
+
+    Where the network rendered the object belongs to it, too.
+    """
+    ranges = {}
+    (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index])
+    backgrounds = pixels.backgrounds.permute(0, 2, 3, 1).cpu().numpy()
+    middle = zoom * (seen.centre + seen.offset)[:, index]
+    for frame in shown:
+        image = pixels.images[frame].permute(1, 2, 0).cpu().numpy()
+        background = backgrounds[frame if len(backgrounds) > 1 else 0]
+        others = boxes_of_others(seen, int(frame), index, zoom)
+        view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
+        limits = centre_range(outline, view)
+        if limits is not None:
+            rendered = (seen.body + seen.offset)[frame, index]
+            ranges[int(frame)] = np.minimum(limits[0] / zoom, rendered), np.maximum(limits[1] / zoom, rendered)
+    return ranges
+
+
+def boxes_of_others(seen: Observations, frame: int, index: int, zoom: float) -> Boxes:
+    """The boxes of all other objects in a frame, and what is near them: (k, 4), px of the frame."""
+    middle, half = (seen.centre + seen.offset)[frame], seen.box[frame] / 2 + NEAR_PX
+    corners = np.concatenate([middle - half, middle + half], axis=-1) * zoom
+    present = seen.present[frame].copy()
+    present[index] = False
+    return np.asarray(np.nan_to_num(corners[present]).round(), int)
 
 
 @dataclass(frozen=True, eq=False)

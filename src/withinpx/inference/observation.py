@@ -85,6 +85,15 @@ class Feasible:
     def only(self, frames: NDArray[np.intp]) -> "Feasible":
         return Feasible(*(getattr(self, field.name)[frames] for field in fields(self)))
 
+    def with_object(self, index: int, other: "Feasible") -> "Feasible":
+        """With the sets of one object from another search."""
+        arrays = []
+        for name in (own.name for own in fields(self)):
+            values = getattr(self, name).copy()
+            values[:, index] = getattr(other, name)[:, index]
+            arrays.append(values)
+        return Feasible(*arrays)
+
     @classmethod
     def joined(cls, parts: Iterable["Feasible"]) -> "Feasible":
         parts = list(parts)

@@ -9,6 +9,7 @@ import torch
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.inference.feasible import Search, find_feasible
 from withinpx.inference.observation import Feasible, Frames, Observations, Pixels, observe
+from withinpx.inference.outline import Outline
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.field import Field
 
@@ -51,7 +52,7 @@ def run(
     encoder_rf: int,
     unused: tuple[int, ...] = (),
     encoder: Encoder | None = None,
-    searches: Sequence[Search | None] = (),
+    searches: Sequence[Search | Outline | None] = (),
     sharp: Sharp | None = None,
 ) -> Observations:
     """Observations of all frames (f, h, w, c), computed in batches; with ``searches``, also the feasible sets.
@@ -72,7 +73,9 @@ def run(
     return Observations.joined(parts)
 
 
-def search(seen: Observations, searches: Sequence[Search | None], device: torch.device, sharp: Sharp) -> Feasible:
+def search(
+    seen: Observations, searches: Sequence[Search | Outline | None], device: torch.device, sharp: Sharp
+) -> Feasible:
     """The feasible sets in frames that were observed before."""
     step = max(1, BATCH_PIXELS // sharp.images[0, ..., 0].size)
     batches = [slice(start, start + step) for start in range(0, len(seen), step)]

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, fit_shifts
+from withinpx.certificate.case import Footage
 from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
-from withinpx.certificate.membership import Footage, measure_membership
+from withinpx.certificate.membership import measure_membership
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
 from withinpx.inference.codes import shown_codes

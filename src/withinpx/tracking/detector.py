@@ -28,6 +28,7 @@ from withinpx.errors import InputError
 from withinpx.files import write_atomically
 from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Observations
+from withinpx.inference.outline import Outline
 from withinpx.inference.run import Encoder, Sharp, run
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
@@ -99,7 +100,7 @@ class Detector:
         return Tracks.joined(parts)
 
     @cached_property
-    def searches(self) -> list[Search | None]:
+    def searches(self) -> list[Search | Outline | None]:
         """How feasible sets of the objects are searched for."""
         return searches_of(self.certificate, self.templates)
 

@@ -91,6 +91,8 @@ class Fitting:
         if self._tried:
             self._report(Event("training", message=f"trying {self._name(trial)}, because {trial.because}"))
         options = replace(self._options, background="perspective") if trial.perspective else self._options
+        if trial.appearance:
+            options = replace(options, appearance=trial.appearance)
         hypothesis, settings = self._inspection.hypotheses[trial.hypothesis], self._settings
         setup = make_setup(self._inspection.under(hypothesis), options, self._report)
         if self._out is not None:
@@ -104,11 +106,13 @@ class Fitting:
             refusals(done.detector.certificate, done.seen),
             lost_objects(setup, done),
             grows=options.background == "auto" and setup.plan.grows,
+            may_change=options.appearance == "auto",
         )
         return Fitted(tried, setup, done, merit(done, self._change))
 
     def _name(self, trial: Trial) -> str:
-        network = f"seed {trial.seed}" + (f", round {trial.rounds}" if trial.rounds > 1 else "")
+        code = f", appearance code of {trial.appearance}" if trial.appearance else ""
+        network = f"seed {trial.seed}{code}" + (f", round {trial.rounds}" if trial.rounds > 1 else "")
         if len(self._inspection.hypotheses) == 1:
             return network
         return f"hypothesis {trial.hypothesis} ({self._records[trial.hypothesis].why}), {network}"

@@ -60,6 +60,8 @@ class TrackOptions(InspectOptions):
     """The largest error of z that is acceptable, px; the network is designed for it."""
     channels: int = 16
     """Channels of every hidden layer."""
+    appearance: int | Literal["auto"] = "auto"
+    """Entries of the appearance code, for objects that turn or deform; `auto` tries a code where none is not enough."""
     seed: int = 0
     """The first seed to try."""
     budget: float = 600.0

@@ -55,6 +55,7 @@ def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
         objects=objects,
         colours=clip.colours,
         channels=options.channels,
+        appearance=0 if options.appearance == "auto" else options.appearance,
         background=_mode(options),
     )
     bound = theorem(network.encoder_rf + GATE_PX, network.decoder_rf, sizes, CompactSupport(support)).bound / scale

@@ -9,8 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
+from withinpx.certificate.assumptions import whole_frames
 from withinpx.certificate.calibration import reported_centres
-from withinpx.certificate.certificate import Certificate
+from withinpx.certificate.certificate import Certificate, ObjectCertificate, explained_frames
 from withinpx.certificate.certify import unexplained_frames
 from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.objects import MovingObject
@@ -25,6 +26,8 @@ BROKEN_SEEDS = 3  # per hypothesis, if trainings break
 ROUNDS = 3  # of training per network; each after the first is as long as all before it
 # checks that a network fails which has not learned enough
 MENDED_BY_TRAINING = ("reconstruction", "heatmap", "drift", "mismatch")
+CODE = 4  # entries of the appearance code that is tried: with more, a mouse is explained no better (docs/theory.md)
+CHANGES = "appearance"  # a refusal: many frames show a certified object otherwise than it is rendered
 UNEXPLAINED = "unexplained"  # a refusal of the whole certificate: something moves that no object explains
 
 
@@ -39,6 +42,8 @@ class Refusal:
     def __str__(self) -> str:
         if self.reason == UNEXPLAINED:
             return "something that no object explains moves"
+        if self.reason == CHANGES:
+            return f"object {self.objects[0]} changes its appearance"
         return f"object{'s' * (len(self.objects) > 1)} {' and '.join(map(str, self.objects))} refused: {self.reason}"
 
 
@@ -49,13 +54,14 @@ class Trial:
     hypothesis: int  # its rank
     seed: int
     perspective: bool = False  # with a network whose renderings depend on where they are
+    appearance: int = 0  # entries of the appearance code
     rounds: int = 1  # of training
     because: str = "it has the best score"
 
     @property
-    def network(self) -> tuple[int, bool]:
+    def network(self) -> tuple[int, bool, int]:
         """What its seed initialises."""
-        return self.hypothesis, self.perspective
+        return self.hypothesis, self.perspective, self.appearance
 
     @property
     def length(self) -> int:
@@ -65,7 +71,8 @@ class Trial:
     @property
     def folders(self) -> list[str]:
         """The names of the folders for the log and the checkpoints of each round."""
-        name = f"hypothesis-{self.hypothesis}-seed-{self.seed}{'-perspective' * self.perspective}"
+        kind = f"{'-perspective' * self.perspective}{f'-code-{self.appearance}' if self.appearance else ''}"
+        name = f"hypothesis-{self.hypothesis}-seed-{self.seed}{kind}"
         return [name, *(f"{name}-round-{number}" for number in range(2, self.rounds + 1))]
 
 
@@ -78,6 +85,7 @@ class Tried:
     lost: tuple[int, ...] = ()  # objects that the network does not follow: the optimiser failed
     broken: bool = False  # did the loss become NaN or infinite?
     grows: bool = False  # do objects change their size with their position, and may the network be told that?
+    may_change: bool = False  # may the network have an appearance code?
 
 
 def next_trial(tried: Sequence[Tried], best: Tried | None, hypotheses: Sequence[Hypothesis]) -> Trial | None:
@@ -87,7 +95,7 @@ def next_trial(tried: Sequence[Tried], best: Tried | None, hypotheses: Sequence[
     """
     if best is not None and not best.refusals:
         return None
-    again = _other_seed(tried) or _longer(tried[-1], best)
+    again = _other_seed(tried) or _with_code(tried, best) or _longer(tried, best)
     if again is not None:
         return again
     order = sorted((one for one in tried if one is not best), key=lambda one: one.trial.hypothesis)
@@ -109,15 +117,29 @@ def _other_seed(tried: Sequence[Tried]) -> Trial | None:
         return None
     numbers = " and ".join(map(str, last.lost))
     because = "the training broke" if last.broken else f"the network does not follow object {numbers}"
-    return Trial(trial.hypothesis, 1 + max(seeds), trial.perspective, because=because)
+    return Trial(trial.hypothesis, 1 + max(seeds), trial.perspective, trial.appearance, because=because)
 
 
-def _longer(last: Tried, best: Tried | None) -> Trial | None:
-    """Another round for the network that was trained last, if it is the best: the round before has helped."""
-    refusal = next((refusal for refusal in last.refusals if refusal.reason in MENDED_BY_TRAINING), None)
-    if last is not best or refusal is None or last.trial.rounds == ROUNDS:
+def _with_code(tried: Sequence[Tried], best: Tried | None) -> Trial | None:
+    """An appearance code for the best network's objects, if one of them is not rendered as it is shown."""
+    unlike = None if best is None else _unlike(best)
+    if best is None or unlike is None or best.lost or not best.may_change:
         return None
-    return replace(last.trial, rounds=last.trial.rounds + 1, because=f"{refusal}, which longer training may mend")
+    trial = Trial(best.trial.hypothesis, tried[0].trial.seed, appearance=CODE, because=str(unlike))
+    return None if any(one.trial.network == trial.network for one in tried) else trial
+
+
+def _unlike(fitted: Tried) -> Refusal | None:
+    return next((refusal for refusal in fitted.refusals if refusal.reason in ("reconstruction", CHANGES)), None)
+
+
+def _longer(tried: Sequence[Tried], best: Tried | None) -> Trial | None:
+    """Another round for the best network, if the round before has helped."""
+    if best is None or best.lost or best.trial.rounds == ROUNDS:
+        return None
+    refusal = next((refusal for refusal in best.refusals if refusal.reason in MENDED_BY_TRAINING), None)
+    longer = replace(best.trial, rounds=best.trial.rounds + 1, because=f"{refusal}, which longer training may mend")
+    return None if refusal is None or any(one.trial.folders == longer.folders for one in tried) else longer
 
 
 def _answer(fitted: Tried, tried: Sequence[Tried], hypotheses: Sequence[Hypothesis]) -> Trial | None:
@@ -127,7 +149,7 @@ def _answer(fitted: Tried, tried: Sequence[Tried], hypotheses: Sequence[Hypothes
         for refusal in fitted.refusals if index not in known else ():
             if answers(refusal, hypotheses[fitted.trial.hypothesis], other):
                 return Trial(index, seed, because=str(refusal))
-    unlike = next((refusal for refusal in fitted.refusals if refusal.reason == "reconstruction"), None)
+    unlike = _unlike(fitted)
     told = Trial(fitted.trial.hypothesis, seed, perspective=True, because=str(unlike))
     if unlike is None or not fitted.grows or any(one.trial.network == told.network for one in tried):
         return None
@@ -210,16 +232,23 @@ def _sees_otherwise(fitted: Hypothesis, other: Hypothesis) -> bool:
 
 
 def refusals(certificate: Certificate, seen: Observations) -> tuple[Refusal, ...]:
-    """Why each object is refused, and frames with motion that no object explains.
+    """Why each object is refused, which change their appearance, and frames with motion that no object explains.
 
     Only the first check that an object fails counts: a network that cannot tell two objects from each other also fails
     to reconstruct them, and to leave one of them out would hide the cause.
     """
     found = [Refusal(obj.failed, (obj.object,)) for obj in certificate.objects if obj.failed not in ("", "distinct")]
+    found += [Refusal(CHANGES, (obj.object,)) for obj in certificate.objects if obj.certified and _changes(obj, seen)]
     unexplained = np.flatnonzero(unexplained_frames(seen, len(certificate.objects))).tolist()
     if unexplained:
         found.append(Refusal(UNEXPLAINED, frames=tuple(unexplained)))
     return (*(Refusal("distinct", pair) for pair in _alike(certificate)), *found)
+
+
+def _changes(obj: ObjectCertificate, seen: Observations) -> bool:
+    """Is the object rendered otherwise than shown, in more frames than one in ten of those that show all of it?"""
+    whole = whole_frames(seen, obj.object)
+    return bool(whole.any() and explained_frames(seen, obj.object, obj.limits)[whole].mean() < ALL)
 
 
 def _alike(certificate: Certificate) -> list[tuple[int, int]]:

@@ -1,0 +1,102 @@
+"""What a certificate's sets are measured on: a certified network and the clip that it was trained on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.certificate.calibration import Shift, reported_centre, reported_centres
+from withinpx.certificate.certificate import Certificate, ObjectCertificate
+from withinpx.certificate.full_resolution import overlapping
+from withinpx.certificate.planting import Planted, PlantingStage
+from withinpx.data.selection import Selection
+from withinpx.discovery.background import BackgroundModel, ByteImages
+from withinpx.inference.feasible import Search, boxes_of_others
+from withinpx.inference.observation import Feasible, Observations
+from withinpx.inference.outline import Boxes, Outline
+from withinpx.inference.run import Sharp, run, search
+from withinpx.model.autoencoder import Autoencoder
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Footage:
+    """A clip at the scale of the network, and at full resolution."""
+
+    images: ByteImages
+    background: BackgroundModel
+    sharp_images: ByteImages
+    sharp_background: BackgroundModel
+    zoom: float  # px of the sharp images per px of the network's input
+
+    @property
+    def sharp(self) -> Sharp:
+        return Sharp(self.sharp_images, self.sharp_background.images, self.zoom)
+
+    def scaled(self, images: ByteImages) -> ByteImages:
+        """Sharp images at the scale of the network."""
+        if self.zoom == 1:
+            return images
+        resize = Selection(scale=1 / self.zoom)
+        return np.stack([resize.apply(image) for image in images])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is measured: a certified network on a clip."""
+
+    certificate: Certificate
+    model: Autoencoder
+    seen: Observations
+    shifts: tuple[Shift, ...]
+    kept_out: NDArray[np.intp]
+    footage: Footage
+
+    @cached_property
+    def positions(self) -> Array:
+        """The positions that the network reports (f, n, 2), px of its input."""
+        return reported_centres(self.seen, self.shifts) + self.seen.offset
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """Which objects are seen by themselves: (f, n)."""
+        return ~overlapping(self.seen)
+
+    @cached_property
+    def stage(self) -> PlantingStage:
+        return PlantingStage.of(self.footage.sharp_images, self.footage.sharp_background, self.kept_out)
+
+    def others(self, index: int, frames: NDArray[np.intp]) -> list[Boxes]:
+        """The boxes of all other objects in each frame, px of the sharp images."""
+        return [boxes_of_others(self.seen, int(frame), index, self.footage.zoom) for frame in frames]
+
+    def find(self, searches: Mapping[int, Search | Outline]) -> Feasible:
+        """The feasible sets of these heatmaps' objects."""
+        device = next(self.model.parameters()).device
+        return search(self.seen, self.per_heatmap(searches), device, self.footage.sharp)
+
+    def per_heatmap(self, searches: Mapping[int, Search | Outline]) -> list[Search | Outline | None]:
+        return [searches.get(index) for index in range(self.model.config.objects)]
+
+    def observe_planted(self, planted: Planted, index: int, own: Search | Outline) -> Observations:
+        """Frames in which one object was planted."""
+        footage, frames = self.footage, self.kept_out[planted.stage]
+        return run(
+            self.model,
+            footage.scaled(planted.images),
+            footage.background,
+            None if footage.background.is_still else footage.background.of(frames),
+            encoder_rf=self.certificate.encoder_rf,
+            unused=tuple(other for other in range(self.model.config.objects) if other != index),
+            searches=self.per_heatmap({index: own}),
+            sharp=Sharp(planted.images, footage.sharp_background.of(frames), footage.zoom),
+        )
+
+    def theorem_px(self, certificate: ObjectCertificate, good: NDArray[np.bool_], shift: Shift) -> float:
+        """The largest that theorem 4.1 with all that is added to it can be in a frame that passes the checks."""
+        limits, seen, index = certificate.limits, self.seen, certificate.object
+        off_centre = np.abs(reported_centre(seen, index, shift) - seen.centre[:, index])[good].max()
+        return float(certificate.theorem_px * self.certificate.scale + limits.leakage + limits.residual + off_centre)

@@ -1,0 +1,100 @@
+"""Outlines measured on a clip: the sets of objects that have no template, since they turn or deform."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.certificate.case import Case
+from withinpx.certificate.certificate import Check, ObjectCertificate, SetMembership, frame_reasons
+from withinpx.certificate.planting import paste_regions
+from withinpx.discovery.background import difference
+from withinpx.inference.observation import Feasible
+from withinpx.inference.outline import EDGE_PX, Outline
+from withinpx.theory.set_membership import half_width
+
+SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
+FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
+TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: a template that says as much needs no outline
+
+
+@dataclass(frozen=True, eq=False)
+class Outlined:
+    """An object whose sets are its outlines."""
+
+    membership: SetMembership
+    check: Check
+    found: Feasible
+    usual_px: float  # half of the frames' bounds are smaller, px of the network's input
+
+
+def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | None:
+    """None if it is small, its edges cannot be seen, or no frame shows it by itself."""
+    index, footage = certificate.object, case.footage
+    good = frame_reasons(case.seen, index, certificate.limits) == ""
+    shown = np.flatnonzero(good & case.alone[:, index])
+    if not len(shown) or np.median(case.seen.size[shown, index]) * footage.zoom < SMALLEST_PX:
+        return None
+    noise = float(np.median(footage.sharp_background.threshold))
+    outline = Outline(_strength(case, index, shown), noise, case.theorem_px(certificate, good, case.shifts[index]))
+    if not outline.is_clear:
+        return None
+    found = case.find({index: outline})
+    membership = SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength)
+    usual_px = usual_bound(found, found.best, index, good)
+    return Outlined(membership, _planted(case, certificate, outline, found, good), found, usual_px)
+
+
+def is_tight(case: Case, certificate: ObjectCertificate, bound_px: float) -> bool:
+    """Is a bound, px of the network's input, as small as people need it?"""
+    scale = case.certificate.scale
+    return bound_px <= max(TIGHT_PX * scale, TIGHT * certificate.size[0] * scale)
+
+
+def usual_bound(found: Feasible, positions: NDArray[np.float64], index: int, good: NDArray[np.bool_]) -> float:
+    """The median over the good frames of the half-width of an object's sets around its positions (f, n, 2)."""
+    widths = half_width(found.low[good, index], found.high[good, index], positions[good, index]).max(axis=-1)
+    return float(np.median(np.nan_to_num(widths, nan=np.inf)))
+
+
+def _strength(case: Case, index: int, shown: NDArray[np.intp]) -> float:
+    """By how much the object usually differs from the background."""
+    seen, footage = case.seen, case.footage
+    strengths = []
+    for frame in shown:
+        middle, half = (seen.centre + seen.offset)[frame, index], seen.box[frame, index] / 2
+        left, top = np.floor((middle - half) * footage.zoom).clip(0).astype(int)
+        right, bottom = np.ceil((middle + half) * footage.zoom).astype(int)
+        part = slice(top, max(bottom, top + 1)), slice(left, max(right, left + 1))
+        background = footage.sharp_background.of(slice(frame, frame + 1))[0]
+        contrast = difference(footage.sharp_images[frame][part][None], background[part][None])
+        strengths.append(float(np.quantile(contrast, 1 - FULL_SHARE)) if contrast.size else 0.0)
+    return float(np.median(strengths))
+
+
+def _planted(
+    case: Case, certificate: ObjectCertificate, outline: Outline, found: Feasible, good: NDArray[np.bool_]
+) -> Check:
+    """Assumption 6 on planted truth: the object's own pixels, pasted elsewhere, have the same outline there."""
+    index, zoom = certificate.object, case.footage.zoom
+    low, high = found.low[:, index], found.high[:, index]
+    known = good & case.alone[:, index] & np.isfinite(low).all(axis=1)
+    centres = np.where(known[:, None], (low + high) / 2, np.nan)[case.kept_out] * zoom
+    half = case.seen.box[case.kept_out, index] / 2 * zoom
+    planted = paste_regions(case.stage, centres, half)
+    inside = outside = refused = 0
+    if planted is not None:
+        seen = case.observe_planted(planted, index, outline)
+        low, high = (values[:, index] * zoom for values in (seen.sets.low, seen.sets.high))
+        accepted = (frame_reasons(seen, index, certificate.limits) == "") & np.isfinite(low).all(axis=1)
+        within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
+        inside, outside, refused = (
+            int(np.sum(values)) for values in (accepted & within, accepted & ~within, ~accepted)
+        )
+    message = (
+        f"its outline, what differs from the background by more than {outline.level:.3f}, is the same elsewhere: of "
+        f"{inside + outside + refused} pasted positions {inside} are inside their sets, {outside} outside, {refused} "
+        f"refused (none may be outside)"
+    )
+    share = inside / max(1, inside + outside)
+    return Check("mismatch", share, 1.0, "share", outside == 0 and inside > 0, message)

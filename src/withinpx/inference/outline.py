@@ -1,0 +1,177 @@
+"""An object's outline in one frame: where its centre can be, whatever the object looks like there.
+
+An object that turns or deforms has no template to search for. But a layer of any shape leaves a residual at every pixel
+that it should cover and does not, so the frame itself says which pixels the object covers: those that differ from the
+background by half of its usual strength, and none but those that differ by more than noise. Its box, and its centroid,
+lie between these two.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from withinpx.discovery.background import ByteImages, FloatImages, difference, to_float
+from withinpx.inference.masks import object_strength
+from withinpx.theory.set_membership import centre_interval
+
+INNER = 0.5  # of the object's strength: a sharp edge crosses it where the object ends
+OUTER = 0.25  # of it: what is fainter is not counted as the object
+LIMB = 1 / 3  # of the body's inscribed radius: what is narrower on both sides is a limb, a tail or a string,
+CORNER = 2.0  # times as far from the body: nearer to it, it is a corner of the body
+EDGE_PX, EDGE = 2.0, 1 / 20  # or of its side: a corner's tip is narrower than a pixel, and a codec shows edges late
+MARGIN_PX = 8  # of a frame around the rendered box that is looked at first
+OTHER = 0.25  # of the object's area: a changed region as large that belongs to no object could be the object
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Boxes = NDArray[np.intp]  # (k, 4): left, top, right and bottom, px
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is known of an object's outlines."""
+
+    strength: float  # by how much the object usually differs from the background, from 0 to 1
+    noise: float  # by how much the background may differ from itself
+    reach: float = 0.0  # px of the network's input: how far from what is rendered the object can be
+
+    @property
+    def level(self) -> float:
+        """What differs by more may be the object."""
+        return max(OUTER * self.strength, self.noise)
+
+    @property
+    def is_clear(self) -> bool:
+        """Can its edges be seen against the noise?"""
+        return self.noise < INNER / 2 * self.strength
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A frame, its background, and what the network makes of it, px of the frame."""
+
+    frame: ByteImages
+    background: FloatImages
+    middle: Array  # (2,): of the rendered object
+    box: Array  # (2,): its width and height
+    reach: float  # how far from its middle the object can be
+    others: Boxes  # of all other objects
+
+
+def centre_range(outline: Outline, view: View) -> tuple[Array, Array] | None:
+    """The smallest and the largest (x, y) that the object's centre can have; None if the frame does not say.
+
+    It does not if the object is cut off by the frame's border, touches another, or could be something else nearby.
+    """
+    found = _component(outline, view)
+    if found is None:
+        return None
+    region, left, top = found
+    rows, columns = slice(top, top + region.shape[0]), slice(left, left + region.shape[1])
+    image, background = (
+        torch.from_numpy(np.moveaxis(to_float(pixels[rows, columns]), -1, 0).copy())
+        for pixels in (view.frame, view.background)
+    )
+    strengths = (image - background).abs().amax(dim=0).numpy(), object_strength(image, background).numpy()
+    inner = region & (strengths[1] > INNER * outline.strength)
+    body = _body(region, inner if inner.any() else region)
+    ranges = [_range(region, body, strength, outline) for strength in strengths]
+    if any(one is None for one in ranges):
+        return None
+    corner = np.array([left, top], np.float64)
+    low, high = (np.array([one[end] for one in ranges if one is not None]) for end in (0, 1))
+    return low.min(axis=0) + corner, high.max(axis=0) + corner
+
+
+def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
+    """The changed region that the rendered object is in, with the corner of its window."""
+    height, width = view.frame.shape[:2]
+    half = view.box / 2 + MARGIN_PX + view.reach
+    while True:
+        left, top = np.floor(view.middle - half).astype(int).clip(0).tolist()
+        right, bottom = np.ceil(view.middle + half).astype(int).clip(0, (width, height)).tolist()
+        if right - left < 3 or bottom - top < 3:
+            return None
+        part = slice(top, bottom), slice(left, right)
+        changed = difference(view.frame[part][None], view.background[part][None])[0] > outline.level
+        closed = ndimage.binary_closing(np.pad(changed, 2), np.ones((3, 3)))[2:-2, 2:-2]
+        labels, _ = ndimage.label(closed, np.ones((3, 3)))
+        corner = np.array([left, top])
+        first, last = (
+            (view.middle + sign * view.box / 4 - corner).round().astype(int).clip(0, closed.shape[::-1])
+            for sign in (-1, 1)
+        )
+        own = np.unique(labels[first[1] : last[1] + 1, first[0] : last[0] + 1])
+        region = np.isin(labels, own[own > 0])
+        sides = (
+            (region[:, 0], left, 0),
+            (region[0], top, 0),
+            (region[:, -1], right, width),
+            (region[-1], bottom, height),
+        )
+        touched = [(at, limit) for side, at, limit in sides if side.any()]
+        if not region.any() or any(at == limit for at, limit in touched):
+            return None
+        if not touched:
+            return None if _is_doubtful(labels, region, view, corner) else (region, left, top)
+        half = 2 * half
+
+
+def _is_doubtful(labels: NDArray[np.intp], region: Mask, view: View, corner: NDArray[np.intp]) -> bool:
+    """Does the region touch another object, or could another region be the object?"""
+    free = np.ones(region.shape, bool)
+    for left, top, right, bottom in view.others - np.tile(corner, 2):
+        free[max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)] = False
+    if (region & ~free).any():
+        return True
+    areas = np.bincount((labels * (free & ~region)).ravel())[1:]
+    return bool(len(areas) and areas.max() > OTHER * region.sum())
+
+
+def _body(region: Mask, inner: Mask) -> tuple[Mask, Mask]:
+    """A region without its limbs, and with the corners of what is left. Limbs are narrow beside the inner mask."""
+    region, inner = (np.asarray(ndimage.binary_fill_holes(mask)) for mask in (region, inner))
+    narrow = LIMB * float(ndimage.distance_transform_edt(np.pad(inner, 1)).max())
+    body = _opened(region, narrow)
+    near = ndimage.distance_transform_edt(~body) <= CORNER * narrow
+    return body, np.asarray(region & near)
+
+
+def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outline) -> tuple[Array, Array] | None:
+    """Where the centre of a body can be that covers all of an inner mask and nothing beyond an outer one."""
+    trunk, with_corners = body
+    outer = region & with_corners & (strength > outline.level)
+    inner = _opened(region & trunk & (strength > INNER * outline.strength), 1.0)
+    if not inner.any():
+        return None
+    outer |= inner
+    lows, highs = [], []
+    for axis in (0, 1):
+        (first, last), (near, far) = (_ends(np.asarray(mask.any(axis=axis))) for mask in (outer, inner))
+        edge = max(EDGE_PX, EDGE * (last - first))
+        middle, g = centre_interval((first - edge, last + edge), (near + 0.5, far - 0.5))
+        centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]
+        lows.append(min(middle - g, *centroids))
+        highs.append(max(middle + g, *centroids))
+    return np.array(lows), np.array(highs)
+
+
+def _opened(mask: Mask, radius: float) -> Mask:
+    """All of a mask that a disc of this radius reaches from within it."""
+    padded = np.pad(mask, 1)
+    centres = ndimage.distance_transform_edt(padded) > radius
+    if radius < 1:
+        return mask
+    return np.asarray(padded & (ndimage.distance_transform_edt(~centres) <= radius))[1:-1, 1:-1]
+
+
+def _ends(covered: Mask) -> tuple[float, float]:
+    (places,) = np.nonzero(covered)
+    return float(places[0]), float(places[-1] + 1)
+
+
+def _centroid(counts: NDArray[np.intp]) -> float:
+    return float((counts * (np.arange(len(counts)) + 0.5)).sum() / counts.sum())
