@@ -62,7 +62,8 @@ class SetMembership:
     reach: float  # sets are searched around z by so much along each axis
     floor: float | None  # the Cramer-Rao limit of the position, a standard deviation; None if unknown
     strength: float | None = None  # of an object without a template, whose outlines are the sets: by how much it
-    # usually differs from the background; ``eps`` is then the noise of a pixel
+    # usually differs from the background; ``eps`` is then the noise of a pixel,
+    sizes: tuple[float, float] | None = None  # and this is what the larger side of its outlines can be
 
     @property
     def furthest(self) -> float:

@@ -63,7 +63,7 @@ def searches_of(certificate: Certificate, templates: Templates) -> list[Search |
         if own is None:
             searches.append(None)
         elif own.strength is not None:
-            searches.append(Outline(own.strength, own.eps, own.reach))
+            searches.append(Outline(own.strength, own.eps, own.reach, own.sizes or (0.0, np.inf)))
         else:
             searches.append(None if template is None else Search(template, own.reach, own.eps))
     return searches if any(searches) else []
@@ -108,7 +108,7 @@ def measure_membership(
 def _outlined(
     case: Case, candidates: list[_Candidate], known: dict[int, tuple[SetMembership, Check]], found: Feasible
 ) -> dict[int, Outlined]:
-    """The objects whose outlines say more than their templates do, by heatmap."""
+    """The objects that change their outlines, if these say more than their templates do, by heatmap."""
     templates = {one.index: one for one in candidates}
     outlined = {}
     for obj in case.certificate.objects:
@@ -119,7 +119,7 @@ def _outlined(
         if is_tight(case, obj, usual_px):
             continue
         outline = measure_outline(case, obj)
-        if outline is not None and outline.check.met and outline.usual_px < usual_px:
+        if outline is not None and outline.changes and outline.check.met and outline.usual_px < usual_px:
             outlined[obj.object] = outline
     return outlined
 

@@ -1,6 +1,6 @@
 """Outlines measured on a clip: the sets of objects that have no template, since they turn or deform."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from withinpx.inference.outline import EDGE_PX, Outline
 from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
+SPARE = 0.1  # by so much smaller or larger than ever seen may an outline be
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: a template that says as much needs no outline
 
@@ -26,6 +27,7 @@ class Outlined:
     check: Check
     found: Feasible
     usual_px: float  # half of the frames' bounds are smaller, px of the network's input
+    changes: bool  # does its size change by more than its edges are blurred? A rigid object's template says more
 
 
 def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | None:
@@ -39,10 +41,19 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
     outline = Outline(_strength(case, index, shown), noise, case.theorem_px(certificate, good, case.shifts[index]))
     if not outline.is_clear:
         return None
+    seen_sizes = case.find({index: outline}).size[shown, index]
+    if not np.isfinite(seen_sizes).any():
+        return None
+    smallest, usual_smallest, usual_largest, largest = np.nanquantile(seen_sizes, (0.0, 0.05, 0.95, 1.0)).tolist()
+    outline = replace(outline, sizes=((1 - SPARE) * smallest, (1 + SPARE) * largest))
     found = case.find({index: outline})
-    membership = SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength)
-    usual_px = usual_bound(found, found.best, index, good)
-    return Outlined(membership, _planted(case, certificate, outline, found, good), found, usual_px)
+    return Outlined(
+        SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
+        _planted(case, certificate, outline, found, good),
+        found,
+        usual_bound(found, found.best, index, good),
+        changes=(usual_largest - usual_smallest) * footage.zoom > 2 * EDGE_PX,
+    )
 
 
 def is_tight(case: Case, certificate: ObjectCertificate, bound_px: float) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx.inference.observation import Feasible, Observations, Pixels
-from withinpx.inference.outline import Boxes, Outline, View, centre_range
+from withinpx.inference.outline import Boxes, CentreRange, Outline, View, centre_range
 from withinpx.inference.template import KERNEL_PX, PHASES, Template, image_maps, smoothed
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
@@ -51,12 +51,12 @@ def find_feasible(
         if search is None or not len(shown):
             continue
         if isinstance(search, Outline):
-            for frame, (low, high) in _outlines(search, pixels, seen, index, zoom).items():
+            for frame, (low, high, size) in _outlines(search, pixels, seen, index, zoom).items():
                 bound = np.maximum((high - low) / 2, SMALL * seen.box[frame, index].max())
                 rendered = (seen.body + seen.offset)[frame, index]
                 found.low[frame, index], found.high[frame, index] = low, high
                 found.best[frame, index] = rendered.clip(high - bound, low + bound)
-                found.size[frame, index] = 1.0
+                found.size[frame, index] = size
             continue
         z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
         sizes = search.template.size_at(zoom * middle)
@@ -70,9 +70,7 @@ def find_feasible(
     return found
 
 
-def _outlines(
-    outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float
-) -> dict[int, tuple[Array, Array]]:
+def _outlines(outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float) -> dict[int, CentreRange]:
     """The range of the object's centre in the frames that show all of it, where its outline says one.
 
     Where the network rendered the object belongs to it, too.
@@ -87,9 +85,11 @@ def _outlines(
         others = boxes_of_others(seen, int(frame), index, zoom)
         view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
         limits = centre_range(outline, view)
-        if limits is not None:
-            rendered = (seen.body + seen.offset)[frame, index]
-            ranges[int(frame)] = np.minimum(limits[0] / zoom, rendered), np.maximum(limits[1] / zoom, rendered)
+        if limits is None or not outline.sizes[0] <= limits.size / zoom <= outline.sizes[1]:
+            continue
+        rendered = (seen.body + seen.offset)[frame, index]
+        low, high = np.minimum(limits.low / zoom, rendered), np.maximum(limits.high / zoom, rendered)
+        ranges[int(frame)] = CentreRange(low, high, limits.size / zoom)
     return ranges
 
 

@@ -75,7 +75,7 @@ class Feasible:
     best: NDArray[np.float64]  # (f, n, 2): where that one is
     low: NDArray[np.float64]  # (f, n, 2): the smallest and the largest position of the feasible renderings;
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
-    size: NDArray[np.float64]  # (f, n): of what was rendered, over the object's usual one
+    size: NDArray[np.float64]  # (f, n): of what was rendered, over the object's usual one; or of an outline, in px
 
     @classmethod
     def nowhere(cls, frames: int, objects: int) -> "Feasible":

@@ -7,6 +7,7 @@ lie between these two.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +38,7 @@ class Outline:
     strength: float  # by how much the object usually differs from the background, from 0 to 1
     noise: float  # by how much the background may differ from itself
     reach: float = 0.0  # px of the network's input: how far from what is rendered the object can be
+    sizes: tuple[float, float] = (0.0, np.inf)  # px of the network's input: what the larger side of its outlines can be
 
     @property
     def level(self) -> float:
@@ -61,8 +63,14 @@ class View:
     others: Boxes  # of all other objects
 
 
-def centre_range(outline: Outline, view: View) -> tuple[Array, Array] | None:
-    """The smallest and the largest (x, y) that the object's centre can have; None if the frame does not say.
+class CentreRange(NamedTuple):
+    low: Array  # (2,): the smallest and
+    high: Array  # (2,): the largest (x, y) that an object's centre can have
+    size: float  # the larger side of its outline
+
+
+def centre_range(outline: Outline, view: View) -> CentreRange | None:
+    """Where the object's centre can be, px of the frame; None if the frame does not say.
 
     It does not if the object is cut off by the frame's border, touches another, or could be something else nearby.
     """
@@ -83,7 +91,8 @@ def centre_range(outline: Outline, view: View) -> tuple[Array, Array] | None:
         return None
     corner = np.array([left, top], np.float64)
     low, high = (np.array([one[end] for one in ranges if one is not None]) for end in (0, 1))
-    return low.min(axis=0) + corner, high.max(axis=0) + corner
+    size = max(np.ptp(_ends(np.asarray(body[1].any(axis=axis)))) for axis in (0, 1))
+    return CentreRange(low.min(axis=0) + corner, high.max(axis=0) + corner, float(size))
 
 
 def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
