@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from withinpx.certificate.calibration import Shift, reported_centre, reported_centres
 from withinpx.certificate.certificate import Certificate, ObjectCertificate
-from withinpx.certificate.full_resolution import overlapping
 from withinpx.certificate.planting import Planted, PlantingStage
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages
 from withinpx.inference.feasible import Search, boxes_of_others
 from withinpx.inference.observation import Feasible, Observations
 from withinpx.inference.outline import Boxes, Outline
+from withinpx.inference.overlap import overlapping
 from withinpx.inference.run import Sharp, run, search
 from withinpx.model.autoencoder import Autoencoder
 

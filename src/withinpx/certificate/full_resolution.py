@@ -13,9 +13,8 @@ from torch import Tensor
 from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
 from withinpx.inference.observation import Observations
+from withinpx.inference.overlap import MARGIN, MARGIN_PX, overlapping
 
-MARGIN = 0.25  # of the rendered size, and
-MARGIN_PX = 2.0  # of the network's input: how much further the object may reach than its rendering
 GAP = 0.04  # of its size: parts of an object are no further apart than this
 
 
@@ -43,14 +42,6 @@ def object_centres(
 
 def planes(image: ByteImages | FloatImages) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
-
-
-def overlapping(seen: Observations) -> NDArray[np.bool_]:
-    """Is another object's box so near that the two could be mixed up? (f, n)"""
-    apart = np.abs(seen.centre[:, :, None] - seen.centre[:, None])  # (f, n, n, 2)
-    reach = (0.5 + MARGIN) * (seen.box[:, :, None] + seen.box[:, None]) + 2 * MARGIN_PX
-    near = (apart < reach).all(axis=-1) & seen.present[:, None]
-    return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))
 
 
 def _largest_part(mask: Tensor, gap: float) -> Tensor:

@@ -1,5 +1,6 @@
 """Set membership measured on a clip: templates, the largest mismatch, the centre's tolerance, and planted truth."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,14 @@ from withinpx.certificate.case import Case, Footage
 from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
-from withinpx.certificate.outlines import Outlined, is_tight, measure_outline, usual_bound
+from withinpx.certificate.outlines import (
+    Outlined,
+    changes_outline,
+    is_tight,
+    measure_outline,
+    says_enough,
+    usual_bound,
+)
 from withinpx.certificate.planting import Planted, paste_pixels, plant_template
 from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Feasible, Observations
@@ -90,11 +98,12 @@ def measure_membership(
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
-    outlined = _outlined(case, candidates, known, found)
-    for index, own in outlined.items():
-        known[index] = own.membership, own.check
-        found = found.with_object(index, own.found)
-    candidates = [one for one in candidates if one.index not in outlined]
+    for index, outline in _changing(case, known, found).items():
+        found = found.with_object(index, Feasible.nowhere(*seen.present.shape) if outline is None else outline.found)
+        known.pop(index, None)
+        if outline is not None:
+            known[index] = outline.membership, outline.check
+        candidates = [one for one in candidates if one.index != index]
     objects = [obj.with_membership(*known[obj.object]) if obj.object in known else obj for obj in certificate.objects]
     templates: list[Template | None] = [None] * model.config.objects
     recentred = list(shifts)
@@ -105,23 +114,27 @@ def measure_membership(
     )
 
 
-def _outlined(
-    case: Case, candidates: list[_Candidate], known: dict[int, tuple[SetMembership, Check]], found: Feasible
-) -> dict[int, Outlined]:
-    """The objects that change their outlines, if these say more than their templates do, by heatmap."""
-    templates = {one.index: one for one in candidates}
-    outlined = {}
+def _changing(
+    case: Case, known: Mapping[int, tuple[SetMembership, Check]], found: Feasible
+) -> dict[int, Outlined | None]:
+    """The objects whose templates say little since they turn or deform, by heatmap, with outlines that say enough.
+
+    A template is of a rigid object: where the box of one that turns has its middle, it does not tell.
+    """
+    changing: dict[int, Outlined | None] = {}
     for obj in case.certificate.objects:
-        usual_px = np.inf
-        if obj.object in known and known[obj.object][1].met:
-            one, (own, _) = templates[obj.object], known[obj.object]
-            usual_px = usual_bound(found, found.best, obj.object, one.good) + max(own.tolerance)
-        if is_tight(case, obj, usual_px):
-            continue
+        index, scale = obj.object, case.certificate.scale
+        has_template = index in known
+        if has_template and known[index][1].met:
+            good = frame_reasons(case.seen, index, obj.limits) == ""
+            usual_px = usual_bound(found, found.best, index, good) + max(known[index][0].tolerance)
+            if is_tight(case, obj.size[0] * scale, usual_px):
+                continue
         outline = measure_outline(case, obj)
-        if outline is not None and outline.changes and outline.check.met and outline.usual_px < usual_px:
-            outlined[obj.object] = outline
-    return outlined
+        expected = found.size[:, index] if has_template else np.ones(len(case.seen))
+        if outline is not None and changes_outline(case, outline, expected):
+            changing[index] = outline if says_enough(case, outline) else None
+    return changing
 
 
 def _candidate(case: Case, certificate: ObjectCertificate) -> _Candidate | None:

@@ -14,55 +14,73 @@ from withinpx.inference.outline import EDGE_PX, Outline
 from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
-SPARE = 0.1  # by so much smaller or larger than ever seen may an outline be
+SPARE = 0.1  # of its size: by so much smaller or larger than ever seen may an outline be
+BLUR_PX = 1.0  # by so much a rigid object's outline changes its size
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
-TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: a template that says as much needs no outline
+TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
+# needs no outline, and an outline that does not is blurred
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Outlined:
-    """An object whose sets are its outlines."""
+    """An object whose sets could be its outlines."""
 
     membership: SetMembership
     check: Check
     found: Feasible
     usual_px: float  # half of the frames' bounds are smaller, px of the network's input
-    changes: bool  # does its size change by more than its edges are blurred? A rigid object's template says more
+    sizes: Array  # (f,): its larger side where it is seen by itself, else NaN; px of the network's input
 
 
 def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | None:
-    """None if it is small, its edges cannot be seen, or no frame shows it by itself."""
-    index, footage = certificate.object, case.footage
+    """None if its edges cannot be seen, or no frame shows it by itself."""
+    index = certificate.object
     good = frame_reasons(case.seen, index, certificate.limits) == ""
     shown = np.flatnonzero(good & case.alone[:, index])
-    if not len(shown) or np.median(case.seen.size[shown, index]) * footage.zoom < SMALLEST_PX:
+    if not len(shown):
         return None
-    noise = float(np.median(footage.sharp_background.threshold))
+    noise = float(np.median(case.footage.sharp_background.threshold))
     outline = Outline(_strength(case, index, shown), noise, case.theorem_px(certificate, good, case.shifts[index]))
-    if not outline.is_clear:
+    sizes = case.find({index: outline}).size[:, index] if outline.is_clear else np.full(len(good), np.nan)
+    sizes = np.where(good & case.alone[:, index], sizes, np.nan)
+    if not np.isfinite(sizes).any():
         return None
-    seen_sizes = case.find({index: outline}).size[shown, index]
-    if not np.isfinite(seen_sizes).any():
-        return None
-    smallest, usual_smallest, usual_largest, largest = np.nanquantile(seen_sizes, (0.0, 0.05, 0.95, 1.0)).tolist()
-    outline = replace(outline, sizes=((1 - SPARE) * smallest, (1 + SPARE) * largest))
+    outline = replace(outline, sizes=((1 - SPARE) * float(np.nanmin(sizes)), (1 + SPARE) * float(np.nanmax(sizes))))
     found = case.find({index: outline})
     return Outlined(
         SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
         _planted(case, certificate, outline, found, good),
         found,
         usual_bound(found, found.best, index, good),
-        changes=(usual_largest - usual_smallest) * footage.zoom > 2 * EDGE_PX,
+        sizes,
     )
 
 
-def is_tight(case: Case, certificate: ObjectCertificate, bound_px: float) -> bool:
-    """Is a bound, px of the network's input, as small as people need it?"""
-    scale = case.certificate.scale
-    return bound_px <= max(TIGHT_PX * scale, TIGHT * certificate.size[0] * scale)
+def changes_outline(case: Case, outlined: Outlined, expected: Array) -> bool:
+    """Does the object's size change, over the expected one (f,), by more than edges are blurred?"""
+    relative = outlined.sizes / expected
+    known = relative[np.isfinite(relative)]
+    if not len(known):
+        return False
+    smaller, usual, larger = np.quantile(known, (0.05, 0.5, 0.95))
+    return bool(larger - smaller > SPARE * usual + BLUR_PX / case.footage.zoom)
 
 
-def usual_bound(found: Feasible, positions: NDArray[np.float64], index: int, good: NDArray[np.bool_]) -> float:
+def says_enough(case: Case, outlined: Outlined) -> bool:
+    """Is the object large enough for its outline, tightly known by it, and is that the same wherever it is planted?"""
+    size = float(np.nanmedian(outlined.sizes))
+    large = size * case.footage.zoom >= SMALLEST_PX
+    return large and outlined.check.met and is_tight(case, size, outlined.usual_px)
+
+
+def is_tight(case: Case, size: float, bound_px: float) -> bool:
+    """Is a bound as small as people need it? Both in px of the network's input."""
+    return bound_px <= max(TIGHT_PX * case.certificate.scale, TIGHT * size)
+
+
+def usual_bound(found: Feasible, positions: Array, index: int, good: NDArray[np.bool_]) -> float:
     """The median over the good frames of the half-width of an object's sets around its positions (f, n, 2)."""
     widths = half_width(found.low[good, index], found.high[good, index], positions[good, index]).max(axis=-1)
     return float(np.median(np.nan_to_num(widths, nan=np.inf)))

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from withinpx.inference.observation import Feasible, Observations, Pixels
 from withinpx.inference.outline import Boxes, CentreRange, Outline, View, centre_range
+from withinpx.inference.overlap import overlapping
 from withinpx.inference.template import KERNEL_PX, PHASES, Template, image_maps, smoothed
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
@@ -71,12 +72,12 @@ def find_feasible(
 
 
 def _outlines(outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float) -> dict[int, CentreRange]:
-    """The range of the object's centre in the frames that show all of it, where its outline says one.
+    """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
     Where the network rendered the object belongs to it, too.
     """
     ranges = {}
-    (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index])
+    (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
     backgrounds = pixels.backgrounds.permute(0, 2, 3, 1).cpu().numpy()
     middle = zoom * (seen.centre + seen.offset)[:, index]
     for frame in shown:
