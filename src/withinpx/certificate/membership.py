@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
@@ -13,10 +14,12 @@ from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.outlines import (
+    BLUR_PX,
     Outlined,
-    changes_outline,
+    changes_size,
     is_tight,
     measure_outline,
+    moves_within,
     says_enough,
     usual_bound,
 )
@@ -29,6 +32,8 @@ from withinpx.model.autoencoder import Autoencoder
 
 KAPPA = 1.5  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
 # the object by itself
+
+VAGUE = 0.25  # of a template: one that usually leaves so large a residual is not of a rigid object
 
 NOWHERE = Centre((np.nan, np.nan), (np.nan, np.nan))  # not measured yet
 
@@ -98,7 +103,7 @@ def measure_membership(
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
-    for index, outline in _changing(case, known, found).items():
+    for index, outline in _changing(case, candidates, known, found).items():
         found = found.with_object(index, Feasible.nowhere(*seen.present.shape) if outline is None else outline.found)
         known.pop(index, None)
         if outline is not None:
@@ -115,26 +120,50 @@ def measure_membership(
 
 
 def _changing(
-    case: Case, known: Mapping[int, tuple[SetMembership, Check]], found: Feasible
+    case: Case, candidates: list[_Candidate], known: Mapping[int, tuple[SetMembership, Check]], found: Feasible
 ) -> dict[int, Outlined | None]:
     """The objects whose templates say little since they turn or deform, by heatmap, with outlines that say enough.
 
     A template is of a rigid object: where the box of one that turns has its middle, it does not tell.
     """
+    templates = {one.index: one for one in candidates}
     changing: dict[int, Outlined | None] = {}
     for obj in case.certificate.objects:
-        index, scale = obj.object, case.certificate.scale
-        has_template = index in known
-        if has_template and known[index][1].met:
-            good = frame_reasons(case.seen, index, obj.limits) == ""
-            usual_px = usual_bound(found, found.best, index, good) + max(known[index][0].tolerance)
-            if is_tight(case, obj.size[0] * scale, usual_px):
+        index, one = obj.object, templates.get(obj.object)
+        if one is not None and known[index][1].met:
+            usual_px = usual_bound(found, found.best, index, one.good) + max(one.centre.tolerance)
+            if is_tight(case, obj.size[0] * case.certificate.scale, usual_px):
                 continue
         outline = measure_outline(case, obj)
-        expected = found.size[:, index] if has_template else np.ones(len(case.seen))
-        if outline is not None and changes_outline(case, outline, expected):
-            changing[index] = outline if says_enough(case, outline) else None
+        if _changes(case, one, outline, found, index):
+            enough = outline is not None and says_enough(case, outline)
+            changing[index] = outline if enough else None
     return changing
+
+
+def _changes(case: Case, one: _Candidate | None, outline: Outlined | None, found: Feasible, index: int) -> bool:
+    """Is the object seen to be other than a rigid one, whose template would explain it?"""
+    blur, count = BLUR_PX / case.footage.zoom, len(case.seen)
+    if one is not None and _unexplained(case, one, found) > VAGUE:
+        return True
+    if outline is None:
+        return False
+    expected = np.ones(count) if one is None else found.size[:, index]
+    middles = (outline.found.low + outline.found.high)[:, index] / 2
+    middles[~np.isfinite(outline.sizes)] = np.nan
+    size = float(np.nanmedian(outline.sizes))
+    turns = one is not None and moves_within(middles, found.best[:, index], size, blur)
+    return turns or changes_size(outline.sizes, expected, blur)
+
+
+def _unexplained(case: Case, one: _Candidate, found: Feasible) -> float:
+    """The residual that an object's template usually leaves, over the template itself."""
+    usual = torch.from_numpy(case.footage.sharp_background.images[0].mean(axis=(0, 1))).double()
+    opacity, colour = (values[0, 0] for values in one.search.template.phases)
+    rendered = float((colour - opacity * usual[:, None, None]).norm())
+    residual = found.residual[one.good & case.alone[:, one.index], one.index]
+    residual = residual[np.isfinite(residual)]
+    return float(np.median(residual)) / max(rendered, 1e-12) if len(residual) else 0.0
 
 
 def _candidate(case: Case, certificate: ObjectCertificate) -> _Candidate | None:

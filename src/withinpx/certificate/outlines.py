@@ -58,14 +58,23 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
     )
 
 
-def changes_outline(case: Case, outlined: Outlined, expected: Array) -> bool:
-    """Does the object's size change, over the expected one (f,), by more than edges are blurred?"""
-    relative = outlined.sizes / expected
+def changes_size(sizes: Array, expected: Array, blur: float) -> bool:
+    """Do an object's sizes (f,) vary, over the expected ones, by more than edges are blurred? NaN is unknown."""
+    relative = sizes / expected
     known = relative[np.isfinite(relative)]
     if not len(known):
         return False
     smaller, usual, larger = np.quantile(known, (0.05, 0.5, 0.95))
-    return bool(larger - smaller > SPARE * usual + BLUR_PX / case.footage.zoom)
+    return bool(larger - smaller > SPARE * usual + blur)
+
+
+def moves_within(middles: Array, positions: Array, size: float, blur: float) -> bool:
+    """Does the middle of an object's outline (f, 2) move against its position (f, 2)? That of one that turns does."""
+    apart = (middles - positions)[np.isfinite(middles - positions).all(axis=1)]
+    if not len(apart):
+        return False
+    spread = np.quantile(np.abs(apart - np.median(apart, axis=0)), 0.9, axis=0)
+    return bool(spread.max() > max(blur, SPARE * size) / 2)
 
 
 def says_enough(case: Case, outlined: Outlined) -> bool:

@@ -23,6 +23,7 @@ OUTER = 0.25  # of it: what is fainter is not counted as the object
 LIMB = 1 / 3  # of the body's inscribed radius: what is narrower on both sides is a limb, a tail or a string,
 CORNER = 2.0  # times as far from the body: nearer to it, it is a corner of the body
 EDGE_PX, EDGE = 2.0, 1 / 20  # or of its side: a corner's tip is narrower than a pixel, and a codec shows edges late
+HALF_PX = 0.5  # of a pixel at an edge, the object covers half or more
 MARGIN_PX = 8  # of a frame around the rendered box that is looked at first
 OTHER = 0.25  # of the object's area: a changed region as large that belongs to no object could be the object
 
@@ -161,10 +162,10 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
     for axis in (0, 1):
         (first, last), (near, far) = (_ends(np.asarray(mask.any(axis=axis))) for mask in (outer, inner))
         edge = max(EDGE_PX, EDGE * (last - first))
-        middle, g = centre_interval((first - edge, last + edge), (near + 0.5, far - 0.5))
+        middle, g = centre_interval((first - edge, last + edge), (near + HALF_PX, far - HALF_PX))
         centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]
-        lows.append(min(middle - g, *centroids))
-        highs.append(max(middle + g, *centroids))
+        lows.append(min(middle - g, min(centroids) - HALF_PX))
+        highs.append(max(middle + g, max(centroids) + HALF_PX))
     return np.array(lows), np.array(highs)
 
 
