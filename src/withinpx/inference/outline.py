@@ -24,7 +24,7 @@ LIMB = 1 / 3  # of the body's inscribed radius: what is narrower on both sides i
 CORNER = 2.0  # times as far from the body: nearer to it, it is a corner of the body
 EDGE_PX, EDGE = 2.0, 1 / 20  # or of its side: a corner's tip is narrower than a pixel, and a codec shows edges late
 HALF_PX = 0.5  # of a pixel at an edge, the object covers half or more
-MARGIN_PX = 8  # of a frame around the rendered box that is looked at first
+MARGIN_PX = 8  # of a frame around the rendered box that are examined first
 OTHER = 0.25  # of the object's area: a changed region as large that belongs to no object could be the object
 
 Array = NDArray[np.float64]
