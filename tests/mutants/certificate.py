@@ -402,7 +402,7 @@ CERTIFICATE_MUTANTS = (
     ),
     Mutant(
         "centres are measured where two objects overlap",
-        FULL_RESOLUTION,
+        "inference/overlap.py",
         "return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))",
         "return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1) & False)",
         FULL_RESOLUTION_TESTS,

@@ -33,6 +33,7 @@ from withinpx.studio import app as studio_app
 from withinpx.studio.api import Studio
 from withinpx.studio.runs import CLIP, OUT
 
+TRAINING_MS = 120_000  # beside other tests on a busy machine
 SCREENS = {
     "start": "#/",
     "clip": f"#/clip/{EXAMPLE_ID}",
@@ -218,7 +219,7 @@ def test_a_training_is_watched_stopped_resumed_and_finished(page: Page, server: 
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".now")).to_contain_text("The training so far is kept")
     page.get_by_role("button", name="Resume").click()
-    page.get_by_role("link", name="See the result").click()
+    page.get_by_role("link", name="See the result").click(timeout=TRAINING_MS)
     expect(page.get_by_role("heading", name="Certificate")).to_be_visible()
 
 
