@@ -58,7 +58,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen()
         return listening
-    except (OSError, OverflowError, UnicodeError) as error:  # the last for a host that cannot be a name
+    except (OSError, OverflowError, UnicodeError, TypeError) as error:  # the last two for a host that cannot be a name
         listening.close()
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The server cannot listen at {host}, port {port}: {reason}. Choose another --port.") from None
