@@ -71,7 +71,7 @@ def test_one_planted_position_outside_its_set_refuses_the_object(
     known = measured(monkeypatch)
     for name in ("plant_template", "paste_pixels"):
         monkeypatch.setattr(membership, name, lambda *_: object())
-    monkeypatch.setattr(membership, "_accepted_and_within", lambda *_: (np.array(accepted), np.array(within)))
     case: Any = SimpleNamespace(**vars(CASE), footage=SimpleNamespace(zoom=1.0), stage=None)
+    case.accepted_and_within = lambda *_: (np.array(accepted), np.array(within))
     found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL))
     assert membership._planted(case, known, found).met is met

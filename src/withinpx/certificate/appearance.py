@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from withinpx.certificate.centre import Boxes, free_pixels
 from withinpx.discovery.background import LEVEL, ByteImages, FloatImages, to_float
+from withinpx.inference.overlap import Boxes, free_pixels
 from withinpx.inference.template import (
     FLAT,
     KERNEL_PX,

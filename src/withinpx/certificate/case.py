@@ -1,6 +1,6 @@
 """What a certificate's sets are measured on: a certified network and the clip that it was trained on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.calibration import Shift, reported_centre, reported_centres
-from withinpx.certificate.certificate import Certificate, ObjectCertificate
+from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, frame_reasons
 from withinpx.certificate.planting import Planted, PlantingStage
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages
 from withinpx.inference.feasible import Search, boxes_of_others
 from withinpx.inference.observation import Feasible, Observations
-from withinpx.inference.outline import Boxes, Outline
-from withinpx.inference.overlap import overlapping
+from withinpx.inference.outline import Outline
+from withinpx.inference.overlap import Boxes, overlapping
 from withinpx.inference.run import Sharp, run, search
 from withinpx.model.autoencoder import Autoencoder
 
@@ -81,7 +81,7 @@ class Case:
     def per_heatmap(self, searches: Mapping[int, Search | Outline]) -> list[Search | Outline | None]:
         return [searches.get(index) for index in range(self.model.config.objects)]
 
-    def observe_planted(self, planted: Planted, index: int, own: Search | Outline) -> Observations:
+    def _observe_planted(self, planted: Planted, index: int, own: Search | Outline) -> Observations:
         """Frames in which one object was planted."""
         footage, frames = self.footage, self.kept_out[planted.stage]
         return run(
@@ -95,8 +95,37 @@ class Case:
             sharp=Sharp(planted.images, footage.sharp_background.of(frames), footage.zoom),
         )
 
+    def accepted_and_within(
+        self, certificate: ObjectCertificate, own: Search | Outline, planted: Planted
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which planted frames pass all checks, and which positions lie inside their sets."""
+        index, zoom = certificate.object, self.footage.zoom
+        seen = self._observe_planted(planted, index, own)
+        low, high = (values[:, index] * zoom for values in (seen.sets.low, seen.sets.high))
+        accepted = (frame_reasons(seen, index, certificate.limits) == "") & np.isfinite(low).all(axis=1)
+        within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
+        return np.asarray(accepted), np.asarray(within)
+
     def theorem_px(self, certificate: ObjectCertificate, good: NDArray[np.bool_], shift: Shift) -> float:
         """The largest that theorem 4.1 with all that is added to it can be in a frame that passes the checks."""
         limits, seen, index = certificate.limits, self.seen, certificate.object
         off_centre = np.abs(reported_centre(seen, index, shift) - seen.centre[:, index])[good].max()
         return float(certificate.theorem_px * self.certificate.scale + limits.leakage + limits.residual + off_centre)
+
+
+def planted_check(what: str, kind: str, outcomes: Iterable[tuple[NDArray[np.bool_], NDArray[np.bool_]]]) -> Check:
+    """Of positions planted in this way, none that is accepted may be outside its set, and one must be inside.
+
+    ``outcomes`` are which are accepted and which are within their sets.
+    """
+    inside = outside = refused = 0
+    for accepted, within in outcomes:
+        inside += int((accepted & within).sum())
+        outside += int((accepted & ~within).sum())
+        refused += int((~accepted).sum())
+    message = (
+        f"{what} of {inside + outside + refused} {kind} positions {inside} are inside their sets, {outside} outside, "
+        f"{refused} refused (none may be outside)"
+    )
+    share = inside / max(1, inside + outside)
+    return Check("mismatch", share, 1.0, "share", outside == 0 and inside > 0, message)

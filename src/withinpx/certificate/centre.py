@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.inference.masks import object_strength
+from withinpx.inference.outline import INNER
+from withinpx.inference.overlap import Boxes, free_pixels
 from withinpx.theory.set_membership import centre_interval
 
-INNER = 0.5  # of the object's strength: a sharp edge crosses it where the object ends
 OUTER = 1 / 16  # of it: what is fainter is not counted as the object
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 FINE = 4  # nodes of the grid per pixel
@@ -31,7 +32,6 @@ MARGIN_PX = 4  # around the rendered box;
 RING = MARGIN_PX * FINE // 2  # nodes: the outer half of it shows the noise
 
 Array = NDArray[np.float64]
-Boxes = NDArray[np.intp]  # (k, 4): left, top, right and bottom, px
 Ends = tuple[float, float]  # of a box along one axis
 
 
@@ -62,14 +62,6 @@ class Portrait:
     colour: Array  # (h, w): strength in the colour that differs most
     luma: Array  # (h, w): in brightness, which videos keep at full resolution, and colours at half of it
     lit: Array  # (h, w): 0 in the object's shadow, else 1
-
-
-def free_pixels(left: int, top: int, shape: tuple[int, int], others: Boxes) -> NDArray[np.bool_]:
-    """Which pixels of a part of a frame no other object's box holds."""
-    free = np.ones(shape, bool)
-    for first_x, first_y, last_x, last_y in others - np.array([left, top, left, top]):
-        free[max(first_y, 0) : max(last_y, 0), max(first_x, 0) : max(last_x, 0)] = False
-    return free
 
 
 def take_portrait(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from withinpx.discovery.background import ByteImages, FloatImages, to_float
-from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
+from withinpx.discovery.background import ByteImages, FloatImages
+from withinpx.inference.masks import box_centre_and_size, object_strength, planes, soft_mask
 from withinpx.inference.observation import Observations
 from withinpx.inference.overlap import MARGIN, MARGIN_PX, overlapping
 
@@ -38,10 +38,6 @@ def object_centres(
         mask = _largest_part(mask, GAP * float(seen.size[frame, index]) * zoom)
         centres[frame, index] = ((box_centre_and_size(mask)[0] + torch.tensor([left, top])) / zoom).numpy()
     return centres
-
-
-def planes(image: ByteImages | FloatImages) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
 
 
 def _largest_part(mask: Tensor, gap: float) -> Tensor:

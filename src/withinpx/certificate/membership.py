@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from withinpx.certificate.appearance import measure_appearance
 from withinpx.certificate.calibration import Shift
-from withinpx.certificate.case import Case, Footage
+from withinpx.certificate.case import Case, Footage, planted_check
 from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
@@ -23,7 +23,7 @@ from withinpx.certificate.outlines import (
     says_enough,
     usual_bound,
 )
-from withinpx.certificate.planting import Planted, paste_pixels, plant_template
+from withinpx.certificate.planting import paste_pixels, plant_template
 from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Feasible, Observations
 from withinpx.inference.outline import Outline
@@ -247,26 +247,10 @@ def _planted(case: Case, one: _Candidate, found: Feasible) -> Check:
     positions = np.where(inside_set[:, None], found.best[:, index], np.nan) * zoom
     rendered = plant_template(case.stage, one.recorded, positions[inside_set]) if inside_set.any() else None
     pasted = paste_pixels(case.stage, one.recorded, positions[case.kept_out])
-    inside = outside = refused = 0
-    for planted in (rendered, pasted):
-        if planted is not None:
-            accepted, within = _accepted_and_within(case, one, planted)
-            inside += int((accepted & within).sum())
-            outside += int((accepted & ~within).sum())
-            refused += int((~accepted).sum())
-    message = (
-        f"rendered where it belongs, it leaves a residual of at most {one.search.eps:.2f}; of "
-        f"{inside + outside + refused} planted positions {inside} are inside their sets, {outside} outside, "
-        f"{refused} refused (none may be outside)"
-    )
-    share = inside / max(1, inside + outside)
-    return Check("mismatch", share, 1.0, "share", outside == 0 and inside > 0, message)
-
-
-def _accepted_and_within(case: Case, one: _Candidate, planted: Planted) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which planted frames pass all checks, and which positions lie inside their sets."""
-    seen, zoom = case.observe_planted(planted, one.index, one.search), case.footage.zoom
-    low, high = (values[:, one.index] * zoom for values in (seen.sets.low, seen.sets.high))
-    accepted = (frame_reasons(seen, one.index, one.certificate.limits) == "") & np.isfinite(low).all(axis=1)
-    within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
-    return np.asarray(accepted), np.asarray(within)
+    outcomes = [
+        case.accepted_and_within(one.certificate, one.search, planted)
+        for planted in (rendered, pasted)
+        if planted is not None
+    ]
+    what = f"rendered where it belongs, it leaves a residual of at most {one.search.eps:.2f};"
+    return planted_check(what, "planted", outcomes)

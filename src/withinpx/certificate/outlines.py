@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from withinpx.certificate.case import Case
+from withinpx.certificate.case import Case, planted_check
+from withinpx.certificate.centre import FULL_SHARE
 from withinpx.certificate.certificate import Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.planting import paste_regions
 from withinpx.discovery.background import difference
@@ -16,7 +17,6 @@ from withinpx.theory.set_membership import half_width
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
 SPARE = 0.1  # of its size: by so much smaller or larger than ever seen may an outline be
 BLUR_PX = 1.0  # by so much a rigid object's outline changes its size
-FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
 # needs no outline, and an outline that does not is blurred
 
@@ -43,12 +43,14 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
         return None
     noise = float(np.median(case.footage.sharp_background.threshold))
     outline = Outline(_strength(case, index, shown), noise, case.theorem_px(certificate, good, case.shifts[index]))
-    sizes = case.find({index: outline}).size[:, index] if outline.is_clear else np.full(len(good), np.nan)
-    sizes = np.where(good & case.alone[:, index], sizes, np.nan)
+    if not outline.is_clear:
+        return None
+    found = case.find({index: outline})
+    sizes = np.where(good & case.alone[:, index], found.size[:, index], np.nan)
     if not np.isfinite(sizes).any():
         return None
     outline = replace(outline, sizes=((1 - SPARE) * float(np.nanmin(sizes)), (1 + SPARE) * float(np.nanmax(sizes))))
-    found = case.find({index: outline})
+    found = found.without(~outline.can_have(found.size[:, index]))
     return Outlined(
         SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
         _planted(case, certificate, outline, found, good),
@@ -120,19 +122,6 @@ def _planted(
     centres = np.where(known[:, None], (low + high) / 2, np.nan)[case.kept_out] * zoom
     half = case.seen.box[case.kept_out, index] / 2 * zoom
     planted = paste_regions(case.stage, centres, half)
-    inside = outside = refused = 0
-    if planted is not None:
-        seen = case.observe_planted(planted, index, outline)
-        low, high = (values[:, index] * zoom for values in (seen.sets.low, seen.sets.high))
-        accepted = (frame_reasons(seen, index, certificate.limits) == "") & np.isfinite(low).all(axis=1)
-        within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
-        inside, outside, refused = (
-            int(np.sum(values)) for values in (accepted & within, accepted & ~within, ~accepted)
-        )
-    message = (
-        f"its outline, what differs from the background by more than {outline.level:.3f}, is the same elsewhere: of "
-        f"{inside + outside + refused} pasted positions {inside} are inside their sets, {outside} outside, {refused} "
-        f"refused (none may be outside)"
-    )
-    share = inside / max(1, inside + outside)
-    return Check("mismatch", share, 1.0, "share", outside == 0 and inside > 0, message)
+    outcomes = [] if planted is None else [case.accepted_and_within(certificate, outline, planted)]
+    what = f"its outline, what differs from the background by more than {outline.level:.3f}, is the same elsewhere:"
+    return planted_check(what, "pasted", outcomes)

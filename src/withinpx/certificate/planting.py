@@ -5,6 +5,7 @@ assumption 4 holds by construction. Then the recording's own pixels of the objec
 offsets, which tests its appearance too.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,12 +75,8 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
     ``positions`` (f, 2) are where each frame of the stage shows it, NaN where not. What of a pixel is not the object's
     is of the background, and changes with it.
     """
-    random = np.random.default_rng(0)
     images, frames, pasted = [], [], []
-    shown = np.flatnonzero(np.isfinite(positions).all(axis=1))
-    for number in range(PLANTED if len(shown) else 0):
-        source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
-        offset = random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
+    for source, target, offset in _pastings(positions):
         image = stage.erased(target)
         rendered = _Rendering(template, positions[source], image.shape[:2])
         rows, columns = (
@@ -100,12 +97,8 @@ def paste_regions(stage: PlantingStage, centres: Array, halves: Array) -> Plante
 
     ``centres`` (f, 2) are where each frame of the stage shows it, NaN where not; ``halves`` (f, 2) are half its sides.
     """
-    random = np.random.default_rng(0)
     images, frames, pasted = [], [], []
-    shown = np.flatnonzero(np.isfinite(centres).all(axis=1))
-    for number in range(PLANTED if len(shown) else 0):
-        source, target = int(shown[number % len(shown)]), int((shown[number % len(shown)] + 1) % len(stage.images))
-        offset = random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
+    for source, target, offset in _pastings(centres):
         left, top, right, bottom = _region(stage.changed[source], centres[source], halves[source])
         height, width = stage.changed[source].shape
         rows, columns = slice(top + offset[1], bottom + offset[1]), slice(left + offset[0], right + offset[0])
@@ -118,6 +111,15 @@ def paste_regions(stage: PlantingStage, centres: Array, halves: Array) -> Plante
         frames.append(target)
         pasted.append(centres[source] + offset)
     return Planted(np.stack(images), np.array(frames), np.array(pasted)) if images else None
+
+
+def _pastings(positions: Array) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Frames that show an object, for each another one to paste it into, and by how much it is moved."""
+    random = np.random.default_rng(0)
+    shown = np.flatnonzero(np.isfinite(positions).all(axis=1))
+    for number in range(PLANTED if len(shown) else 0):
+        source = int(shown[number % len(shown)])
+        yield source, (source + 1) % len(positions), random.integers(-FURTHEST_PX, FURTHEST_PX + 1, 2)
 
 
 def _region(changed: NDArray[np.bool_], centre: Array, half: Array) -> tuple[int, int, int, int]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from withinpx.inference.observation import Feasible, Observations, Pixels
-from withinpx.inference.outline import Boxes, CentreRange, Outline, View, centre_range
-from withinpx.inference.overlap import overlapping
+from withinpx.inference.outline import CentreRange, Outline, View, centre_range
+from withinpx.inference.overlap import Boxes, overlapping
 from withinpx.inference.template import KERNEL_PX, PHASES, Template, image_maps, smoothed
 from withinpx.model.windows import Windows, crop_images
 from withinpx.theory.set_membership import cell_residual
@@ -52,12 +52,9 @@ def find_feasible(
         if search is None or not len(shown):
             continue
         if isinstance(search, Outline):
-            for frame, (low, high, size) in _outlines(search, pixels, seen, index, zoom).items():
-                bound = np.maximum((high - low) / 2, SMALL * seen.box[frame, index].max())
-                rendered = (seen.body + seen.offset)[frame, index]
+            for frame, ((low, high, size), best) in _outlines(search, pixels, seen, index, zoom).items():
                 found.low[frame, index], found.high[frame, index] = low, high
-                found.best[frame, index] = rendered.clip(high - bound, low + bound)
-                found.size[frame, index] = size
+                found.best[frame, index], found.size[frame, index] = best, size
             continue
         z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
         sizes = search.template.size_at(zoom * middle)
@@ -71,32 +68,35 @@ def find_feasible(
     return found
 
 
-def _outlines(outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float) -> dict[int, CentreRange]:
+def _outlines(
+    outline: Outline, pixels: Pixels, seen: Observations, index: int, zoom: float
+) -> dict[int, tuple[CentreRange, Array]]:
     """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
-    Where the network rendered the object belongs to it, too.
+    Where the network rendered the object belongs to it, too. The position is that one, moved as far as the bound asks.
     """
     ranges = {}
     (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
     backgrounds = pixels.backgrounds.permute(0, 2, 3, 1).cpu().numpy()
-    middle = zoom * (seen.centre + seen.offset)[:, index]
+    middle = zoom * (seen.centre[:, index] + seen.offset[:, index])
     for frame in shown:
         image = pixels.images[frame].permute(1, 2, 0).cpu().numpy()
         background = backgrounds[frame if len(backgrounds) > 1 else 0]
         others = boxes_of_others(seen, int(frame), index, zoom)
         view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
         limits = centre_range(outline, view)
-        if limits is None or not outline.sizes[0] <= limits.size / zoom <= outline.sizes[1]:
+        if limits is None or not outline.can_have(np.array(limits.size / zoom)):
             continue
-        rendered = (seen.body + seen.offset)[frame, index]
+        rendered = seen.body[frame, index] + seen.offset[frame, index]
         low, high = np.minimum(limits.low / zoom, rendered), np.maximum(limits.high / zoom, rendered)
-        ranges[int(frame)] = CentreRange(low, high, limits.size / zoom)
+        bound = np.maximum((high - low) / 2, SMALL * seen.box[frame, index].max())
+        ranges[int(frame)] = CentreRange(low, high, limits.size / zoom), rendered.clip(high - bound, low + bound)
     return ranges
 
 
 def boxes_of_others(seen: Observations, frame: int, index: int, zoom: float) -> Boxes:
     """The boxes of all other objects in a frame, and what is near them: (k, 4), px of the frame."""
-    middle, half = (seen.centre + seen.offset)[frame], seen.box[frame] / 2 + NEAR_PX
+    middle, half = seen.centre[frame] + seen.offset[frame], seen.box[frame] / 2 + NEAR_PX
     corners = np.concatenate([middle - half, middle + half], axis=-1) * zoom
     present = seen.present[frame].copy()
     present[index] = False

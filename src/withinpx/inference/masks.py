@@ -1,10 +1,17 @@
 """Soft masks of objects, and the boxes around them."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.shadow import shadow
+
+
+def planes(image: ByteImages | FloatImages) -> Float[Tensor, "c h w"]:
+    """An image (h, w, c) as a tensor, from 0 to 1."""
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(to_float(image), -1, 0)))
 
 
 def object_strength(image: Float[Tensor, "*b c h w"], background: Float[Tensor, "*b c h w"]) -> Float[Tensor, "*b h w"]:

@@ -85,6 +85,11 @@ class Feasible:
     def only(self, frames: NDArray[np.intp]) -> "Feasible":
         return Feasible(*(getattr(self, field.name)[frames] for field in fields(self)))
 
+    def without(self, frames: NDArray[np.bool_]) -> "Feasible":
+        """With no sets in these frames (f,)."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return Feasible(*(np.where(frames.reshape(-1, *(1,) * (array.ndim - 1)), np.nan, array) for array in arrays))
+
     def with_object(self, index: int, other: "Feasible") -> "Feasible":
         """With the sets of one object from another search."""
         arrays = []

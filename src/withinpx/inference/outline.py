@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from withinpx.discovery.background import ByteImages, FloatImages, difference, to_float
-from withinpx.inference.masks import object_strength
+from withinpx.discovery.background import ByteImages, FloatImages, difference
+from withinpx.inference.masks import object_strength, planes
+from withinpx.inference.overlap import Boxes, free_pixels
 from withinpx.theory.set_membership import centre_interval
 
 INNER = 0.5  # of the object's strength: a sharp edge crosses it where the object ends
@@ -29,7 +29,6 @@ OTHER = 0.25  # of the object's area: a changed region as large that belongs to 
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Boxes = NDArray[np.intp]  # (k, 4): left, top, right and bottom, px
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,10 @@ class Outline:
     def level(self) -> float:
         """What differs by more may be the object."""
         return max(OUTER * self.strength, self.noise)
+
+    def can_have(self, sizes: Array) -> Mask:
+        """Which of these sizes, px of the network's input, its outlines can have; not NaN."""
+        return np.asarray((sizes >= self.sizes[0]) & (sizes <= self.sizes[1]))
 
     @property
     def is_clear(self) -> bool:
@@ -80,10 +83,7 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
         return None
     region, left, top = found
     rows, columns = slice(top, top + region.shape[0]), slice(left, left + region.shape[1])
-    image, background = (
-        torch.from_numpy(np.moveaxis(to_float(pixels[rows, columns]), -1, 0).copy())
-        for pixels in (view.frame, view.background)
-    )
+    image, background = (planes(pixels[rows, columns]) for pixels in (view.frame, view.background))
     strengths = (image - background).abs().amax(dim=0).numpy(), object_strength(image, background).numpy()
     inner = region & (strengths[1] > INNER * outline.strength)
     body = _body(region, inner if inner.any() else region)
@@ -132,9 +132,8 @@ def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
 
 def _is_doubtful(labels: NDArray[np.intp], region: Mask, view: View, corner: NDArray[np.intp]) -> bool:
     """Does the region touch another object, or could another region be the object?"""
-    free = np.ones(region.shape, bool)
-    for left, top, right, bottom in view.others - np.tile(corner, 2):
-        free[max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)] = False
+    left, top = corner.tolist()
+    free = free_pixels(left, top, (region.shape[0], region.shape[1]), view.others)
     if (region & ~free).any():
         return True
     areas = np.bincount((labels * (free & ~region)).ravel())[1:]
@@ -171,10 +170,10 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
 
 def _opened(mask: Mask, radius: float) -> Mask:
     """All of a mask that a disc of this radius reaches from within it."""
-    padded = np.pad(mask, 1)
-    centres = ndimage.distance_transform_edt(padded) > radius
     if radius < 1:
         return mask
+    padded = np.pad(mask, 1)
+    centres = ndimage.distance_transform_edt(padded) > radius
     return np.asarray(padded & (ndimage.distance_transform_edt(~centres) <= radius))[1:-1, 1:-1]
 
 

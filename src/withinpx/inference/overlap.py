@@ -1,4 +1,4 @@
-"""Which objects are seen by themselves."""
+"""Which objects are seen by themselves, and which pixels belong to none of the others."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,8 @@ from withinpx.inference.observation import Observations
 MARGIN = 0.25  # of the rendered size, and
 MARGIN_PX = 2.0  # of the network's input: how much further the object may reach than its rendering
 
+Boxes = NDArray[np.intp]  # (k, 4): left, top, right and bottom, px
+
 
 def overlapping(seen: Observations) -> NDArray[np.bool_]:
     """Is another object's box so near that the two could be mixed up? (f, n)"""
@@ -15,3 +17,11 @@ def overlapping(seen: Observations) -> NDArray[np.bool_]:
     reach = (0.5 + MARGIN) * (seen.box[:, :, None] + seen.box[:, None]) + 2 * MARGIN_PX
     near = (apart < reach).all(axis=-1) & seen.present[:, None]
     return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))
+
+
+def free_pixels(left: int, top: int, shape: tuple[int, int], others: Boxes) -> NDArray[np.bool_]:
+    """Which pixels of a part of a frame no other object's box holds."""
+    free = np.ones(shape, bool)
+    for first_x, first_y, last_x, last_y in others - np.array([left, top, left, top]):
+        free[max(first_y, 0) : max(last_y, 0), max(first_x, 0) : max(last_x, 0)] = False
+    return free

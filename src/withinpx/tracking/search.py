@@ -26,7 +26,7 @@ BROKEN_SEEDS = 3  # per hypothesis, if trainings break
 ROUNDS = 3  # of training per network; each after the first is as long as all before it
 # checks that a network fails which has not learned enough
 MENDED_BY_TRAINING = ("reconstruction", "heatmap", "drift", "mismatch")
-CODE = 4  # entries of the appearance code that is tried: with more, a mouse is explained no better (docs/theory.md)
+CODE = 4  # entries of the appearance code that is tried; other numbers were not compared yet
 CHANGES = "appearance"  # a refusal: many frames show a certified object otherwise than it is rendered
 UNEXPLAINED = "unexplained"  # a refusal of the whole certificate: something moves that no object explains
 
