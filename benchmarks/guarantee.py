@@ -1,6 +1,7 @@
 """What is proved, against the truth: generated clips with exact truth, one row per object.
 
     python benchmarks/guarantee.py --seed 2000 --clips 100 --out results/guarantee
+    python benchmarks/guarantee.py --seed 3000 --clips 50 --with turning perspective --out results/guarantee/changing
 
 ``track`` is given the clip alone; the truth is used for the comparison only. A clip whose rows are in the table is not
 run again. ``--draw`` draws the figure from the table and trains nothing.
@@ -11,13 +12,15 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
 
 from result_tables import markdown_table
 from withinpx import InputError, __version__, track
-from withinpx.data.zoo import WHOLE, ZooClip, zoo_clip
+from withinpx.data.zoo import PROBABILITIES, WHOLE, ZooClip, zoo_clip, zoo_scene
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
 from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
@@ -28,6 +31,7 @@ from withinpx.files import locked_folder, write_atomically
 from withinpx.jobs.job import Job, JobCallback, Row
 from withinpx.jobs.local import LocalEngine
 from withinpx.jobs.progress import JobProgress
+from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import Tracks
 
 TABLE, REPORT, FIGURE = "objects.csv", "README.md", "guarantee.png"
@@ -37,6 +41,7 @@ COLUMNS = {
     "nuisances": str,
     **dict.fromkeys(("good", "crf"), int),
     "size_px": float,
+    "sets": str,
     **dict.fromkeys(("positions", "certified", "tight", "outside"), int),
     **dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), float),
     "seconds": float,
@@ -58,10 +63,9 @@ def run_clip(seed: int, budget: float, device: str) -> list[Row]:
     """One row per true object."""
     made = zoo_clip(seed)
     started = time.monotonic()
-    try:
-        tracks: Tracks | None = track(made.clip, progress=False, budget=budget, device=device).tracks
-    except (InputError, BrokenTrainingError):  # a refused clip has no certified position
-        tracks = None
+    result: Result | None = None
+    with suppress(InputError, BrokenTrainingError):  # a refused clip has no certified position
+        result = track(made.clip, progress=False, budget=budget, device=device)
     seconds = round(time.monotonic() - started, 1)
     about = {
         "nuisances": " ".join(made.nuisances),
@@ -69,11 +73,11 @@ def run_clip(seed: int, budget: float, device: str) -> list[Row]:
         "crf": UNCOMPRESSED if made.scene.crf is None else made.scene.crf,
     }
     objects = true_objects(made)
-    found = {} if tracks is None else found_objects(objects, tracks)
-    outside = {} if tracks is None else outside_of(made, objects, tracks)
+    found = {} if result is None else found_objects(objects, result.tracks)
+    outside = {} if result is None else outside_of(made, objects, result.tracks)
     rows = []
     for index, obj in enumerate(objects):
-        compared = nothing() if tracks is None or index not in found else compare(made, obj, tracks, found[index])
+        compared = nothing() if result is None or index not in found else compare(made, obj, result, found[index])
         own = {"seed": seed, "object": index, **about, "size_px": round(obj.size, 2), "positions": len(obj.frames)}
         rows.append({**own, **compared, "outside": outside.get(index, 0), "seconds": seconds})
     return [{name: row[name] for name in COLUMNS} for row in rows]
@@ -88,8 +92,9 @@ def outside_of(made: ZooClip, objects: Sequence[TrueObject], tracks: Tracks) -> 
     return counts
 
 
-def compare(made: ZooClip, obj: TrueObject, tracks: Tracks, column: int) -> Row:
+def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:
     """The columns of an object that was found."""
+    tracks, membership = result.tracks, result.certificate.objects[column].membership
     positions, bounds, theorem, sets, floor, certified = (
         at_frames(obj.frames, tracks, values)[:, column]
         for values in (
@@ -108,6 +113,7 @@ def compare(made: ZooClip, obj: TrueObject, tracks: Tracks, column: int) -> Row:
     sizes = made.sizes[obj.frames, int(obj.name)].max(axis=-1)
     tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT_SHARE * sizes))
     return {
+        "sets": "theorem" if membership is None else "template" if membership.strength is None else "outline",
         "certified": int(sure.sum()),
         "tight": int(tight.sum()),
         "theorem_px": median(theorem[sure]),
@@ -121,7 +127,7 @@ def compare(made: ZooClip, obj: TrueObject, tracks: Tracks, column: int) -> Row:
 
 def nothing() -> Row:
     measured = dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), "")
-    return {"certified": 0, "tight": 0, **measured}
+    return {"sets": "", "certified": 0, "tight": 0, **measured}
 
 
 def median(values: np.ndarray) -> float | str:
@@ -223,7 +229,7 @@ def run(options: Namespace) -> None:
             record = SweepRecord(options.out, config, command(options), engine)
             jobs = [
                 Job(f"clip {seed}", run_clip, (seed, options.budget, options.device))
-                for seed in range(options.seed, options.seed + options.clips)
+                for seed in chosen_seeds(options.seed, options.clips, options.nuisances)
                 if {"seed": seed, "object": 0} not in table
             ]
             with JobProgress(unit="clips") as bar:
@@ -233,9 +239,16 @@ def run(options: Namespace) -> None:
     print(report)
 
 
+def chosen_seeds(first: int, clips: int, nuisances: Sequence[str]) -> list[int]:
+    """The first so many seeds, of those whose clips have one of the nuisances if any are named."""
+    seeds = (seed for seed in count(first) if not nuisances or set(nuisances) & set(zoo_scene(seed).nuisances))
+    return list(islice(seeds, clips))
+
+
 def command(options: Namespace) -> str:
     chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
     flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
+    flags += ["--with", *options.nuisances] if options.nuisances else []
     budget = ["--budget", f"{options.budget:g}"]
     return shlex.join(["python", "benchmarks/guarantee.py", "--out", "results/guarantee", *flags, *budget])
 
@@ -245,6 +258,9 @@ def parsed(arguments: Sequence[str]) -> Namespace:
     parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE}, {REPORT} and {FIGURE}")
     parser.add_argument("--seed", type=int, default=2000, help="of the first clip; the others follow")
     parser.add_argument("--clips", type=int, default=100)
+    parser.add_argument(
+        "--with", dest="nuisances", nargs="+", default=(), choices=PROBABILITIES, help="only clips with one of these"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
     parser.add_argument("--budget", type=float, default=120.0, help="of `track`, seconds per clip")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.inference.rendered import Array, blob, frames_with, observed, smooth
-from withinpx.inference.feasible import BESIDE_PX, Search, find_feasible
+from withinpx.inference.feasible import BESIDE_PX, PARTS, Search, find_feasible
 from withinpx.inference.observation import Feasible, Observations, Pixels
 from withinpx.inference.template import FLAT, KERNEL_PX, PHASES, Template, smoothed
 
@@ -103,6 +103,22 @@ def test_every_drawing_with_a_small_residual_lies_inside_the_set(seed: int) -> N
         assert len(feasible)
         assert (sets.low[0, 0] <= feasible).all()
         assert (sets.high[0, 0] >= feasible).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_set_ends_where_the_residual_exceeds_eps(seed: int) -> None:
+    """To within a part of a cell, where the set ends in one place; no feasible position is left out."""
+    template, middle = smooth(blob(seed)), POSITIONS[0, 0]
+    pixels = frames_with([(blob(seed), POSITIONS[:1, 0])], noise=0.02)
+    smallest = float(found(pixels, observed(POSITIONS[:1]), np.inf, seed).residual[0, 0])
+    places = middle + 0.01 * (np.stack(np.meshgrid(np.arange(-60, 61), np.arange(-60, 61)), axis=-1).reshape(-1, 2))
+    by_hand = residuals(template, pixels, middle, places)
+    for factor in (1.05, 1.3, 2.0):
+        sets = found(pixels, observed(POSITIONS[:1]), factor * smallest, seed)
+        feasible = places[by_hand <= factor * smallest]
+        beyond = np.stack([feasible.min(axis=0) - sets.low[0, 0], sets.high[0, 0] - feasible.max(axis=0)])
+        assert beyond.min() >= 0
+        assert beyond.max() <= 1.5 / (PARTS * PHASES) + 0.01
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -6,7 +6,8 @@ RULES, CERTIFICATE, DETECTOR = "theory/set_membership.py", "certificate/certific
 MEMBERSHIP, APPEARANCE, CENTRE, PLANTING, FLOOR = (
     f"certificate/{name}.py" for name in ("membership", "appearance", "centre", "planting", "floor")
 )
-FEASIBLE, TEMPLATE = "inference/feasible.py", "inference/template.py"
+FEASIBLE, TEMPLATE, OVERLAP = (f"inference/{name}.py" for name in ("feasible", "template", "overlap"))
+CASE = "certificate/case.py"
 RULE_TESTS = ("theory/test_set_membership.py",)
 BOUND_TESTS = ("certificate/test_membership.py",)
 MEASURING_TESTS = ("certificate/test_membership_rules.py",)
@@ -116,14 +117,14 @@ MEMBERSHIP_MUTANTS = (
     ),
     Mutant(
         "planted positions may lie outside",
-        MEMBERSHIP,
+        CASE,
         '"share", outside == 0 and inside > 0, message)',
         '"share", inside > 0, message)',
         MEASURING_TESTS,
     ),
     Mutant(
         "no planted position has to be accepted",
-        MEMBERSHIP,
+        CASE,
         '"share", outside == 0 and inside > 0, message)',
         '"share", outside == 0, message)',
         MEASURING_TESTS,
@@ -165,7 +166,7 @@ MEMBERSHIP_MUTANTS = (
     ),
     Mutant(
         "other objects count for the centre",
-        CENTRE,
+        OVERLAP,
         "= False\n    return free",
         "= True\n    return free",
         CENTRE_TESTS,
@@ -182,6 +183,27 @@ MEMBERSHIP_MUTANTS = (
         FEASIBLE,
         "within, cell = (lower <= eps).nonzero().T",
         "within, cell = (middle <= 0.98 * eps).nonzero().T",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "parts of cells are excluded by a smaller eps",
+        FEASIBLE,
+        "cell, part = (residual <= eps).nonzero().T",
+        "cell, part = (residual <= 0.98 * eps).nonzero().T",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "the cells at the ends of a set are left out",
+        FEASIBLE,
+        "for own in at_ends.nonzero().squeeze(1).split(CELLS_AT_ONCE):",
+        "for own in at_ends.nonzero().squeeze(1)[:0].split(CELLS_AT_ONCE):",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "the cells at the ends of a set are not divided",
+        FEASIBLE,
+        "cell, part = (residual <= eps).nonzero().T",
+        "cell, part = (residual < torch.inf).nonzero().T",
         SEARCH_TESTS,
     ),
     Mutant(

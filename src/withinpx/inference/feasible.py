@@ -27,6 +27,7 @@ BESIDE_PX = 1  # px of a template: pixels so near to it at the object's position
 MOST_CELLS = 64  # whole pixels; a set that covers more of them is not searched any finer
 ROUNDING = 1e-4  # of the residual: the whole-pixel search is in single precision
 CELLS_AT_ONCE = 512  # that are searched finely in one product of matrices
+PARTS = 4  # along each axis, into which the cells at the ends of a set are divided
 
 Array = NDArray[np.float64]
 
@@ -176,6 +177,7 @@ def _search(search: Search, located: _Located, free: Bool[Tensor, "b 1 H W"]) ->
         if len(part):
             result.add_fine(part, *_bounds(_fine_products(maps, template, part), square[part[:, 0]]), search.eps)
     result.refine(template, located, counted, square)
+    result.trim(template, located, counted, square, search.eps)
     return result.arrays(template.pool, search.eps)
 
 
@@ -198,6 +200,49 @@ def _patches(maps: Tensor, template: Template, frame: Tensor, row: Tensor, colum
     return maps.permute(0, 2, 3, 1)[frame[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
+def _corner_errors(
+    template: Template, located: _Located, counted: Float[Tensor, "b 1 h w"], cells: Int[Tensor, "k 5"]
+) -> tuple[Float[Tensor, "k 4 v"], Float[Tensor, " k"]]:
+    """The frame minus the renderings at the corners of each cell, row by row, where a template covers it.
+
+    Cells are (frame, row, column, and row and column within that pixel). Also the part of each frame's squared
+    difference from the background that is covered.
+    """
+    frame, row, column, i, j = cells.T
+    difference, background, weight = (
+        _patches(values, template, frame, row, column).permute(0, 3, 1, 2)
+        for values in (located.difference, located.background, counted)
+    )
+    opacity, colour = (values.to(difference) for values in template.phases)
+    errors = [
+        weight * (difference + opacity[i + down, j + across] * background - colour[i + down, j + across])
+        for down in (0, 1)
+        for across in (0, 1)
+    ]
+    return torch.stack(errors, dim=1).flatten(start_dim=2), (weight * difference**2).sum(dim=(1, 2, 3))
+
+
+def _part_weights() -> tuple[Float[Tensor, "n 4"], Int[Tensor, "p 4"], Float[Tensor, "p 2"]]:
+    """A cell divided into parts: weights of its corners at all nodes, and each part's corners and first (x, y)."""
+    along = torch.linspace(0, 1, PARTS + 1, dtype=torch.float64)
+    ends = torch.stack([1 - along, along], dim=-1)
+    weights = (ends[:, None, :, None] * ends[None, :, None, :]).reshape(-1, 4)
+    row, column = torch.meshgrid(torch.arange(PARTS), torch.arange(PARTS), indexing="ij")
+    first = (row * (PARTS + 1) + column).flatten()
+    corners = first[:, None] + torch.tensor([0, 1, PARTS + 1, PARTS + 2])
+    return weights, corners, torch.stack([column.flatten(), row.flatten()], dim=-1) / PARTS
+
+
+def _part_residuals(products: Float[Tensor, "k 4 4"]) -> Float[Tensor, "k p"]:
+    """A lower bound on the residual of each part of cells whose corners' differences have these products."""
+    weights, corners, _ = _part_weights()
+    at_nodes = weights @ products.cpu() @ weights.T
+    within = at_nodes[:, corners[:, :, None], corners[:, None, :]]  # (k, p, 4, 4)
+    with_mean = within.mean(dim=-1)
+    lower = cell_residual(with_mean.numpy(), with_mean.mean(dim=-1).clamp(min=0).numpy())
+    return torch.from_numpy(lower).to(products)
+
+
 def _bounds(products: Float[Tensor, "b ... 5"], square: Float[Tensor, " b"]) -> tuple[Tensor, Tensor]:
     """A lower bound on each cell's residual, and the residual of its mean rendering."""
     square = square.view(-1, *(1,) * (products.ndim - 1))
@@ -217,6 +262,7 @@ class _Result:
         self._high, self._best = -self._low, torch.full_like(self._low, torch.nan)
         self._residual = torch.full((count,), torch.inf, dtype=torch.float64, device=device)
         self._cell = torch.full((count, 4), -1, device=device)  # row, column, and the cell within that pixel
+        self._kept: list[Int[Tensor, "k 5"]] = []  # frame and the same, of the cells that may be feasible
 
     def add_coarse(self, kept: Bool[Tensor, "b i j"], middle: Float[Tensor, "b i j"]) -> None:
         """Whole pixels that are kept."""
@@ -232,6 +278,7 @@ class _Result:
         within, cell = (lower <= eps).nonzero().T
         low = corner[within] + self._place(cell)
         self._extend(frame[within], low, low + 1 / PHASES)
+        self._kept.append(torch.cat([pixels[within], torch.stack([cell // PHASES, cell % PHASES], dim=-1)], dim=1))
         residual, nearest = middle.min(dim=1)
         improved = self._improve(frame, residual, corner + self._place(nearest) + 0.5 / PHASES)
         self._cell[frame[improved]] = torch.stack([row, column, nearest // PHASES, nearest % PHASES], dim=-1)[improved]
@@ -243,31 +290,52 @@ class _Result:
         (frame,) = (self._cell[:, 0] >= 0).nonzero(as_tuple=True)
         if not len(frame):
             return
-        row, column, i, j = self._cell[frame].T
-        difference, background, weight = (
-            _patches(values, template, frame, row, column).permute(0, 3, 1, 2)
-            for values in (located.difference, located.background, counted)
-        )
-        opacity, colour = (values.to(difference) for values in template.phases)
-        errors = [
-            (weight * (difference + opacity[i + down, j + across] * background - colour[i + down, j + across]))
-            for down in (0, 1)
-            for across in (0, 1)
-        ]
-        middle = torch.stack(errors).mean(dim=0).flatten(start_dim=1)
-        slopes = torch.stack(
-            [(errors[1] + errors[3] - errors[0] - errors[2]) / 2, (errors[2] + errors[3] - errors[0] - errors[1]) / 2],
-            dim=1,
-        ).flatten(start_dim=2)
+        cells = torch.cat([frame[:, None], self._cell[frame]], dim=1)
+        errors, covered = _corner_errors(template, located, counted, cells)
+        middle = errors.mean(dim=1)
+        first, right, below, last = errors.unbind(dim=1)
+        slopes = torch.stack([right + last - first - below, below + last - first - right], dim=1) / 2
         normal = slopes @ slopes.transpose(1, 2)
         normal = normal + 1e-9 * normal.diagonal(dim1=1, dim2=2).sum(dim=1)[:, None, None] * torch.eye(2).to(normal)
         solvable = (normal.diagonal(dim1=1, dim2=2) > 0).all(dim=1)
         normal[~solvable] = torch.eye(2).to(normal)
         steps = -torch.linalg.solve(normal, slopes @ middle.unsqueeze(-1)).squeeze(-1).clamp(-1, 1)
         self._best[frame] += steps / PHASES
-        elsewhere = square[frame] - (weight * difference**2).sum(dim=(1, 2, 3))  # beside what is rendered
+        elsewhere = square[frame] - covered  # beside what is rendered
         moved = middle + (steps.unsqueeze(1) @ slopes).squeeze(1)
         self._residual[frame] = (moved.square().sum(dim=1) + elsewhere.clamp(min=0)).sqrt()
+
+    def trim(
+        self,
+        template: Template,
+        located: _Located,
+        counted: Float[Tensor, "b 1 h w"],
+        square: Float[Tensor, " b"],
+        eps: float,
+    ) -> None:
+        """Divide the cells at the ends of each set, and leave out the parts whose residual exceeds eps.
+
+        Within a cell all renderings are means of those at its corners, so products of these say all.
+        """
+        if not self._kept:
+            return
+        cells = torch.cat(self._kept)
+        low = self._corner(*cells[:, :3].T) + self._place(PHASES * cells[:, 3] + cells[:, 4])
+        frame = cells[:, 0]
+        at_ends = ((low == self._low[frame]) | (low + 1 / PHASES == self._high[frame])).any(dim=1)
+        searched = torch.zeros(len(self._low), 1, dtype=torch.bool, device=low.device)
+        searched[frame] = True
+        self._low, self._high = (
+            torch.where(searched, end + step, end) for end, step in ((self._low, 1 / PHASES), (self._high, -1 / PHASES))
+        )
+        first = _part_weights()[2].to(low) / PHASES
+        for own in at_ends.nonzero().squeeze(1).split(CELLS_AT_ONCE):
+            errors, covered = _corner_errors(template, located, counted, cells[own])
+            elsewhere = (square[frame[own]] - covered).clamp(min=0)
+            residual = _part_residuals(errors @ errors.transpose(1, 2) + elsewhere[:, None, None])
+            cell, part = (residual <= eps).nonzero().T
+            corner = low[own[cell]] + first[part]
+            self._extend(frame[own[cell]], corner, corner + 1 / (PHASES * PARTS))
 
     def _corner(self, frame: Tensor, row: Tensor, column: Tensor) -> Float[Tensor, "k 2"]:
         return (self._first[frame] + torch.stack([column, row], dim=-1)).double()
