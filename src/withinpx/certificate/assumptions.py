@@ -1,7 +1,7 @@
 """The theorem's assumptions as measurements, without labels. Reconstruction and heatmap use held-out frames only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from withinpx.certificate.certificate import Check, Limits, explained_frames, fr
 from withinpx.inference.observation import Observations
 from withinpx.inference.registration import register
 from withinpx.inference.rendering import compose, windows_around
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.model.field import Field, Patch, maps_in
 from withinpx.model.foreground import empty_foreground, foreground_only
@@ -199,7 +199,7 @@ def _equivariance(model: Autoencoder, seen: Observations, index: int, limits: Li
     frame = _interior_frame(seen, index, model)
     position = _interior_position(seen, index, model, frame)
     code = None if frame is None else torch.tensor(seen.codes[frame, index], dtype=torch.float32)
-    error, code_error = equivariance_errors(model, position, index, code)
+    error, code_error = equivariance_errors(*_with_room(model, position), index, code)
     may_drift = model.config.background is BackgroundMode.PERSPECTIVE and not seen.has_codes
     limit = limits.drift if may_drift else EQUIVARIANT
     message = (
@@ -225,9 +225,34 @@ def _interior_position(seen: Observations, index: int, model: Autoencoder, frame
     config = model.config
     size = np.array([config.width, config.height])
     furthest = size / 2 if frame is None else seen.z[frame, index]
-    reach = config.decoder_rf // 2 + (config.support or 4 * config.sigma) + config.encoder_rf // 2
-    margin = np.minimum(reach + np.abs(SHIFTS).max(), size / 2)
+    margin = np.minimum(_margin(config), size / 2)
     return torch.tensor(furthest.clip(margin, size - margin), dtype=torch.float32)
+
+
+def _margin(config: NetworkConfig) -> float:
+    """How far from the border an object must be that is rendered, shifted and encoded as if there were none, px."""
+    reach = config.decoder_rf // 2 + (config.support or 4 * config.sigma) + config.encoder_rf // 2
+    return reach + float(np.abs(SHIFTS).max())
+
+
+def _with_room(model: Autoencoder, position: Float[Tensor, " 2"]) -> tuple[Autoencoder, Float[Tensor, " 2"]]:
+    """The same filters on a frame that has room for the check, and a position in it.
+
+    A strip of 320x90 px at a quarter of its size is lower than the receptive fields: there is no place in it that is
+    away from its borders. A network whose decoder is told where it renders has no other frame.
+    """
+    config = model.config
+    least = int(np.ceil(2 * _margin(config)))
+    if config.background is not BackgroundMode.LAYERED or min(config.width, config.height) >= least:
+        return model, position
+    added = torch.tensor([max(least - side, 0) for side in (config.width, config.height)])
+    larger = replace(config, width=config.width + int(added[0]), height=config.height + int(added[1]))
+    roomy = new_network(larger, seed=0).to(next(model.parameters()).device).eval()
+    for name in ("encoder", "decoder"):
+        getattr(roomy, name).load_state_dict(getattr(model, name).state_dict())
+    colour = cast(LayeredBackground, model.background).still.mean(dim=(1, 2), keepdim=True)
+    cast(LayeredBackground, roomy.background).still.copy_(colour.expand(-1, larger.height, larger.width))
+    return roomy, position + added / 2
 
 
 def equivariance_error(model: Autoencoder, position: Float[Tensor, " 2"], index: int) -> float:

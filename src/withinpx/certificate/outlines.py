@@ -15,12 +15,13 @@ from withinpx.inference.outline import EDGE_PX, Outline
 from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
-SPARE = 0.1  # of its size: by so much smaller or larger than ever seen may an outline be
+SPARE = 0.1  # of its size: by so much smaller or larger than usual may an outline be
 BLUR_PX = 1.0  # by so much a rigid object's outline changes its size
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
 # needs no outline, and an outline that does not is blurred
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
     sizes = np.where(good & case.alone[:, index], found.size[:, index], np.nan)
     if not np.isfinite(sizes).any():
         return None
-    outline = replace(outline, sizes=((1 - SPARE) * float(np.nanmin(sizes)), (1 + SPARE) * float(np.nanmax(sizes))))
+    smaller, _, larger = _usual_range(sizes)
+    outline = replace(outline, sizes=((1 - SPARE) * smaller, (1 + SPARE) * larger))
     found = found.without(~outline.can_have(found.size[:, index]))
     return Outlined(
         SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
@@ -63,11 +65,16 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
 def changes_size(sizes: Array, expected: Array, blur: float) -> bool:
     """Do an object's sizes (f,) vary, over the expected ones, by more than edges are blurred? NaN is unknown."""
     relative = sizes / expected
-    known = relative[np.isfinite(relative)]
-    if not len(known):
+    if not np.isfinite(relative).any():
         return False
-    smaller, usual, larger = np.quantile(known, (0.05, 0.5, 0.95))
-    return bool(larger - smaller > SPARE * usual + blur)
+    smaller, usual, larger = _usual_range(relative)
+    return larger - smaller > SPARE * usual + blur
+
+
+def _usual_range(sizes: Array) -> tuple[float, float, float]:
+    """What nine of ten sizes lie between, and their median: an outline may have merged with something else."""
+    smaller, usual, larger = np.nanquantile(sizes, (0.05, 0.5, 0.95)).tolist()
+    return smaller, usual, larger
 
 
 def moves_within(middles: Array, positions: Array, size: float, blur: float) -> bool:
@@ -80,15 +87,14 @@ def moves_within(middles: Array, positions: Array, size: float, blur: float) -> 
 
 
 def says_enough(case: Case, outlined: Outlined) -> bool:
-    """Is the object large enough for its outline, tightly known by it, and is that the same wherever it is planted?"""
-    size = float(np.nanmedian(outlined.sizes))
-    large = size * case.footage.zoom >= SMALLEST_PX
-    return large and outlined.check.met and is_tight(case, size, outlined.usual_px)
+    """Is the object large enough for its outline, better known by it, and is that the same wherever it is planted?"""
+    large = float(np.nanmedian(outlined.sizes)) * case.footage.zoom >= SMALLEST_PX
+    return large and outlined.check.met and outlined.usual_px < outlined.membership.reach
 
 
-def is_tight(case: Case, size: float, bound_px: float) -> bool:
-    """Is a bound as small as people need it? Both in px of the network's input."""
-    return bound_px <= max(TIGHT_PX * case.certificate.scale, TIGHT * size)
+def is_tight(case: Case, size: Array | float, bound_px: Array | float) -> Mask:
+    """Which bounds are as small as people need them? Not NaN. All in px of the network's input."""
+    return np.asarray(bound_px <= np.maximum(TIGHT_PX * case.certificate.scale, TIGHT * np.asarray(size)))
 
 
 def usual_bound(found: Feasible, positions: Array, index: int, good: NDArray[np.bool_]) -> float:
@@ -115,10 +121,13 @@ def _strength(case: Case, index: int, shown: NDArray[np.intp]) -> float:
 def _planted(
     case: Case, certificate: ObjectCertificate, outline: Outline, found: Feasible, good: NDArray[np.bool_]
 ) -> Check:
-    """Assumption 6 on planted truth: the object's own pixels, pasted elsewhere, have the same outline there."""
+    """Assumption 6 on planted truth: the object's own pixels, pasted elsewhere, have the same outline there.
+
+    Only where its centre is tightly known: in the middle of a wide range it need not be.
+    """
     index, zoom = certificate.object, case.footage.zoom
     low, high = found.low[:, index], found.high[:, index]
-    known = good & case.alone[:, index] & np.isfinite(low).all(axis=1)
+    known = good & case.alone[:, index] & is_tight(case, found.size[:, index], (high - low).max(axis=1) / 2)
     centres = np.where(known[:, None], (low + high) / 2, np.nan)[case.kept_out] * zoom
     half = case.seen.box[case.kept_out, index] / 2 * zoom
     planted = paste_regions(case.stage, centres, half)

@@ -95,7 +95,8 @@ def paste_pixels(stage: PlantingStage, template: Template, positions: Array) -> 
 def paste_regions(stage: PlantingStage, centres: Array, halves: Array) -> Planted | None:
     """All that changed around an object, pasted at whole-pixel offsets into other frames without objects.
 
-    ``centres`` (f, 2) are where each frame of the stage shows it, NaN where not; ``halves`` (f, 2) are half its sides.
+    What is near it is of the background, and changes with it. ``centres`` (f, 2) are where each frame of the stage
+    shows it, NaN where not; ``halves`` (f, 2) are half its sides.
     """
     images, frames, pasted = [], [], []
     for source, target, offset in _pastings(centres):
@@ -105,8 +106,10 @@ def paste_regions(stage: PlantingStage, centres: Array, halves: Array) -> Plante
         if min(rows.start, columns.start) < 0 or rows.stop > height or columns.stop > width:
             continue
         image, part = stage.erased(target), (slice(top, bottom), slice(left, right))
-        own = _grown(stage.changed[source])[part][..., None]
-        image[rows, columns] = np.where(own, to_float(stage.images[source])[part], image[rows, columns])
+        changed, near = (mask[part][..., None] for mask in (stage.changed[source], _grown(stage.changed[source])))
+        background = np.where(changed, 0, stage.background(target)[rows, columns] - stage.background(source)[part])
+        own = to_float(stage.images[source])[part] + background
+        image[rows, columns] = np.where(near, own, image[rows, columns])
         images.append(to_uint8(image.clip(0, 1)))
         frames.append(target)
         pasted.append(centres[source] + offset)

@@ -117,10 +117,14 @@ class ZooClip:
 
 def zoo_clip(seed: int) -> ZooClip:
     """The clip of a seed; the same seed gives the same pixels."""
-    scene = zoo_scene(seed)
+    return clip_of(zoo_scene(seed))
+
+
+def clip_of(scene: ZooScene) -> ZooClip:
+    """A scene, rendered."""
     frames, visible = render(scene)
     times_s = np.full(scene.frames, np.nan) if scene.unordered else np.arange(scene.frames) / FRAMES_PER_SECOND
-    clip = Clip(frames, times_s, f"zoo {seed}")
+    clip = Clip(frames, times_s, f"zoo {scene.seed}")
     centres, sizes = boxes(scene)
     truth = np.where((visible > 0)[..., None], centres, np.nan)
     return ZooClip(clip, truth, visible, sizes, scene.nuisances, is_good(scene), scene.unordered, scene)

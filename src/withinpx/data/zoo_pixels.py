@@ -92,6 +92,7 @@ class ZooScene:
     noise: float  # standard deviation, levels
     crf: int | None  # of H.264; None is uncompressed
     nuisances: tuple[str, ...]
+    lens_px: float = 0.0  # standard deviation of the blur of everything that is filmed; no seed's scene has any
 
     @property
     def frames(self) -> int:
@@ -107,6 +108,8 @@ def render(scene: ZooScene) -> tuple[Videos, Floats]:
     visible = np.empty((scene.frames, len(scene.objects)))
     for frame in range(scene.frames):
         image, visible[frame] = _composite(scene, still, frame)
+        if scene.lens_px:
+            image = np.asarray(cv2.GaussianBlur(image, (0, 0), scene.lens_px), np.float32)
         image = scene.gains[frame] * (image.mean(axis=2, keepdims=True) if scene.grey else image)
         image += scene.noise * random.standard_normal(image.shape, np.float32)
         video[frame] = image.round().clip(0, 255)

@@ -74,7 +74,8 @@ def _outlines(
 ) -> dict[int, tuple[CentreRange, Array]]:
     """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
-    Where the network rendered the object belongs to it, too. The position is that one, moved as far as the bound asks.
+    What the network rendered must be in it, or no further from it than half its width. The position is where the
+    network rendered the object, moved as far as the bound asks.
     """
     ranges = {}
     (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
@@ -89,8 +90,10 @@ def _outlines(
         if limits is None or not outline.can_have(np.array(limits.size / zoom)):
             continue
         rendered = seen.body[frame, index] + seen.offset[frame, index]
-        low, high = np.minimum(limits.low / zoom, rendered), np.maximum(limits.high / zoom, rendered)
-        bound = np.maximum((high - low) / 2, SMALL * seen.box[frame, index].max())
+        low, high = limits.low / zoom, limits.high / zoom
+        if (np.abs(rendered - (low + high) / 2) > high - low).any():
+            continue  # the two disagree: the outline may be that of more than the object
+        bound = np.maximum((high - low) / 2, SMALL * limits.size / zoom)
         ranges[int(frame)] = CentreRange(low, high, limits.size / zoom), rendered.clip(high - bound, low + bound)
     return ranges
 

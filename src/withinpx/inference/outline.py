@@ -23,9 +23,9 @@ OUTER = 0.25  # of it: what is fainter is not counted as the object
 LIMB = 1 / 3  # of the body's inscribed radius: what is narrower on both sides is a limb, a tail or a string,
 CORNER = 2.0  # times as far from the body: nearer to it, it is a corner of the body
 EDGE_PX, EDGE = 2.0, 1 / 20  # or of its side: a corner's tip is narrower than a pixel, and a codec shows edges late
-HALF_PX = 0.5  # of a pixel at an edge, the object covers half or more
+HALF_PX = 0.5  # by which a centroid may be off: a pixel counts whole or not at all
 MARGIN_PX = 8  # of a frame around the rendered box that are examined first
-OTHER = 0.25  # of the object's area: a changed region as large that belongs to no object could be the object
+OTHER = 0.25  # of the pixels of half its strength: a region with as many that belongs to no object could be the object
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -87,6 +87,8 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
     strengths = (image - background).abs().amax(dim=0).numpy(), object_strength(image, background).numpy()
     inner = region & (strengths[1] > INNER * outline.strength)
     body = _body(region, inner if inner.any() else region)
+    if _is_cut_off(body[1], left, top, view.frame.shape[:2]):
+        return None
     ranges = [_range(region, body, strength, outline) for strength in strengths]
     if any(one is None for one in ranges):
         return None
@@ -106,8 +108,8 @@ def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
         if right - left < 3 or bottom - top < 3:
             return None
         part = slice(top, bottom), slice(left, right)
-        changed = difference(view.frame[part][None], view.background[part][None])[0] > outline.level
-        closed = ndimage.binary_closing(np.pad(changed, 2), np.ones((3, 3)))[2:-2, 2:-2]
+        contrast = difference(view.frame[part][None], view.background[part][None])[0]
+        closed = ndimage.binary_closing(np.pad(contrast > outline.level, 2), np.ones((3, 3)))[2:-2, 2:-2]
         labels, _ = ndimage.label(closed, np.ones((3, 3)))
         corner = np.array([left, top])
         first, last = (
@@ -122,22 +124,29 @@ def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
             (region[:, -1], right, width),
             (region[-1], bottom, height),
         )
-        touched = [(at, limit) for side, at, limit in sides if side.any()]
-        if not region.any() or any(at == limit for at, limit in touched):
+        if not region.any():
             return None
-        if not touched:
-            return None if _is_doubtful(labels, region, view, corner) else (region, left, top)
+        if not any(side.any() and at != limit for side, at, limit in sides):
+            strong = contrast > INNER * outline.strength
+            return None if _is_doubtful(labels, region, strong, view, corner) else (region, left, top)
         half = 2 * half
 
 
-def _is_doubtful(labels: NDArray[np.intp], region: Mask, view: View, corner: NDArray[np.intp]) -> bool:
-    """Does the region touch another object, or could another region be the object?"""
+def _is_doubtful(labels: NDArray[np.intp], region: Mask, strong: Mask, view: View, corner: NDArray[np.intp]) -> bool:
+    """Does the region touch another object, or could another one, by its strong pixels, be the object?"""
     left, top = corner.tolist()
     free = free_pixels(left, top, (region.shape[0], region.shape[1]), view.others)
     if (region & ~free).any():
         return True
-    areas = np.bincount((labels * (free & ~region)).ravel())[1:]
-    return bool(len(areas) and areas.max() > OTHER * region.sum())
+    areas = np.bincount((labels * (free & strong & ~region)).ravel())[1:]
+    return bool(len(areas) and areas.max() > OTHER * (region & strong).sum())
+
+
+def _is_cut_off(mask: Mask, left: int, top: int, size: tuple[int, ...]) -> bool:
+    """Does a part of a frame of this height and width reach the frame's border?"""
+    rows, columns = np.nonzero(mask)
+    first, last = (rows.min() + top, columns.min() + left), (rows.max() + top, columns.max() + left)
+    return bool(min(first) <= 0 or last[0] >= size[0] - 1 or last[1] >= size[1] - 1)
 
 
 def _body(region: Mask, inner: Mask) -> tuple[Mask, Mask]:
@@ -159,13 +168,30 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
     outer |= inner
     lows, highs = [], []
     for axis in (0, 1):
-        (first, last), (near, far) = (_ends(np.asarray(mask.any(axis=axis))) for mask in (outer, inner))
+        near, far = _edges(inner, strength, INNER * outline.strength, axis)
+        first, last = _edges(outer, strength, outline.level, axis)
+        first, last = min(first, near), max(last, far)
         edge = max(EDGE_PX, EDGE * (last - first))
-        middle, g = centre_interval((first - edge, last + edge), (near + HALF_PX, far - HALF_PX))
+        middle, g = centre_interval((first - edge, last + edge), (near, far))
         centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]
         lows.append(min(middle - g, min(centroids) - HALF_PX))
         highs.append(max(middle + g, max(centroids) + HALF_PX))
     return np.array(lows), np.array(highs)
+
+
+def _edges(mask: Mask, strength: Array, level: float, axis: int) -> tuple[float, float]:
+    """Where the strength of a mask falls to a level at both ends, linear between the middles of pixels.
+
+    A pixel that is half covered has half of the strength, so a sharp edge falls to half of it where the object ends.
+    """
+    beside = ndimage.binary_dilation(mask, np.ones((3, 3))) & ~mask
+    profile = np.pad(np.where(mask, strength, np.where(beside, np.minimum(strength, level), 0)).max(axis=axis), 1)
+    (covered,) = np.nonzero(mask.any(axis=axis))
+    ends = []
+    for inside, step in ((int(covered[0]) + 1, -1), (int(covered[-1]) + 1, 1)):
+        above, below = float(profile[inside]), float(profile[inside + step])
+        ends.append(inside - 0.5 + step * (above - level) / max(above - below, 1e-12))
+    return ends[0], ends[1]
 
 
 def _opened(mask: Mask, radius: float) -> Mask:

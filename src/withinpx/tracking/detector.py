@@ -174,7 +174,7 @@ class Detector:
             frames=frames,
             times_s=times_s,
             positions=positions,
-            sizes=seen.box[:, used] / self.scale,
+            sizes=self._boxes(seen)[:, used] / self.scale,
             bounds=position_bound(set_px, tolerance, theorem_px, np.abs(positions - z).max(axis=-1)),
             z=z,
             theorem_px=theorem_px,
@@ -188,6 +188,15 @@ class Detector:
             height=self.recording[1],
             unordered=self.unordered,
         )
+
+    def _boxes(self, seen: Observations) -> NDArray[np.float64]:
+        """Width and height of each object (f, n, 2), px of the network's input: as rendered, or of its outline."""
+        boxes = seen.box.copy()
+        for obj in self.certificate.objects:
+            if obj.membership is not None and obj.membership.strength is not None:
+                larger = np.nan_to_num(seen.sets.size[:, obj.object] / seen.size[:, obj.object], nan=1.0)
+                boxes[:, obj.object] *= larger[:, None]
+        return boxes
 
     @property
     def _tolerance_and_floor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
