@@ -103,7 +103,7 @@ def measure_membership(
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
-    for index, outline in _changing(case, candidates, known, found).items():
+    for index, outline in _without_template(case, candidates, known, found).items():
         found = found.with_object(index, Feasible.nowhere(*seen.present.shape) if outline is None else outline.found)
         known.pop(index, None)
         if outline is not None:
@@ -119,35 +119,37 @@ def measure_membership(
     )
 
 
-def _changing(
+def _without_template(
     case: Case, candidates: list[_Candidate], known: Mapping[int, tuple[SetMembership, Check]], found: Feasible
 ) -> dict[int, Outlined | None]:
-    """The objects whose templates say little since they turn or deform, by heatmap, with outlines that say enough.
+    """The objects whose templates say too little, or nothing, by heatmap; with the outlines that say more.
 
-    A template is of a rigid object: where the box of one that turns has its middle, it does not tell.
+    A template that is not tight is trusted only if the outlines show that the object is rigid: where the box of an
+    object that turns has its middle, a template does not tell.
     """
     templates = {one.index: one for one in candidates}
-    changing: dict[int, Outlined | None] = {}
+    others: dict[int, Outlined | None] = {}
     for obj in case.certificate.objects:
         index, one = obj.object, templates.get(obj.object)
+        usual_px = np.inf
         if one is not None and known[index][1].met:
             usual_px = usual_bound(found, found.best, index, one.good) + max(one.centre.tolerance)
             if is_tight(case, obj.size[0] * case.certificate.scale, usual_px):
                 continue
         outline = measure_outline(case, obj)
-        if _changes(case, one, outline, found, index):
-            enough = outline is not None and says_enough(case, outline)
-            changing[index] = outline if enough else None
-    return changing
+        rigid = outline is not None and not _changes(case, one, outline, found, index)
+        if outline is not None and says_enough(case, outline) and (outline.usual_px < usual_px or not rigid):
+            others[index] = outline
+        elif not rigid:
+            others[index] = None
+    return others
 
 
-def _changes(case: Case, one: _Candidate | None, outline: Outlined | None, found: Feasible, index: int) -> bool:
+def _changes(case: Case, one: _Candidate | None, outline: Outlined, found: Feasible, index: int) -> bool:
     """Is the object seen to be other than a rigid one, whose template would explain it?"""
     blur, count = BLUR_PX / case.footage.zoom, len(case.seen)
     if one is not None and _unexplained(case, one, found) > VAGUE:
         return True
-    if outline is None:
-        return False
     expected = np.ones(count) if one is None else found.size[:, index]
     middles = (outline.found.low + outline.found.high)[:, index] / 2
     middles[~np.isfinite(outline.sizes)] = np.nan

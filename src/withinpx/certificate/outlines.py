@@ -15,6 +15,10 @@ from withinpx.inference.outline import EDGE_PX, Outline
 from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
+SMALL_PX = 14 * EDGE_PX  # of a smaller one the outline must be steady: strong compression misplaces its edges
+JUMPS = (
+    1.5  # times the largest jump of its size seen, an edge may be off: as eps is 1.5 times the largest residual seen
+)
 SPARE = 0.1  # of its size: by so much smaller or larger than usual may an outline be
 BLUR_PX = 1.0  # by so much a rigid object's outline changes its size
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
@@ -88,8 +92,20 @@ def moves_within(middles: Array, positions: Array, size: float, blur: float) -> 
 
 def says_enough(case: Case, outlined: Outlined) -> bool:
     """Is the object large enough for its outline, better known by it, and is that the same wherever it is planted?"""
-    large = float(np.nanmedian(outlined.sizes)) * case.footage.zoom >= SMALLEST_PX
+    sizes = outlined.sizes * case.footage.zoom
+    size = float(np.nanmedian(sizes))
+    large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes))
     return large and outlined.check.met and outlined.usual_px < outlined.membership.reach
+
+
+def is_steady(sizes: Array) -> bool:
+    """Does the size (f,), px of the recording, never jump from frame to frame? In a strongly compressed video it does.
+
+    An edge that a codec misplaces by a px changes the size by as much for a frame.
+    """
+    jumps = np.abs(sizes[1:-1] - (sizes[:-2] + sizes[2:]) / 2)
+    jumps = jumps[np.isfinite(jumps)]
+    return bool(len(jumps)) and JUMPS * float(jumps.max()) <= EDGE_PX
 
 
 def is_tight(case: Case, size: Array | float, bound_px: Array | float) -> Mask:

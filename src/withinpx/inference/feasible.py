@@ -74,8 +74,8 @@ def _outlines(
 ) -> dict[int, tuple[CentreRange, Array]]:
     """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
-    What the network rendered must be in it, or no further from it than half its width. The position is where the
-    network rendered the object, moved as far as the bound asks.
+    What the network rendered must be in it, or no further from it than half its width, and then belongs to it. The
+    position is where the network rendered the object, moved as far as the bound asks.
     """
     ranges = {}
     (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
@@ -93,6 +93,7 @@ def _outlines(
         low, high = limits.low / zoom, limits.high / zoom
         if (np.abs(rendered - (low + high) / 2) > high - low).any():
             continue  # the two disagree: the outline may be that of more than the object
+        low, high = np.minimum(low, rendered), np.maximum(high, rendered)
         bound = np.maximum((high - low) / 2, SMALL * limits.size / zoom)
         ranges[int(frame)] = CentreRange(low, high, limits.size / zoom), rendered.clip(high - bound, low + bound)
     return ranges

@@ -70,7 +70,7 @@ class View:
 class CentreRange(NamedTuple):
     low: Array  # (2,): the smallest and
     high: Array  # (2,): the largest (x, y) that an object's centre can have
-    size: float  # the larger side of its outline
+    size: float  # the larger side of its outline, midway between the inner and the outer one
 
 
 def centre_range(outline: Outline, view: View) -> CentreRange | None:
@@ -90,12 +90,11 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
     if _is_cut_off(body[1], left, top, view.frame.shape[:2]):
         return None
     ranges = [_range(region, body, strength, outline) for strength in strengths]
-    if any(one is None for one in ranges):
+    if ranges[0] is None or ranges[1] is None:
         return None
     corner = np.array([left, top], np.float64)
-    low, high = (np.array([one[end] for one in ranges if one is not None]) for end in (0, 1))
-    size = max(np.ptp(_ends(np.asarray(body[1].any(axis=axis)))) for axis in (0, 1))
-    return CentreRange(low.min(axis=0) + corner, high.max(axis=0) + corner, float(size))
+    low, high = np.minimum(ranges[0].low, ranges[1].low), np.maximum(ranges[0].high, ranges[1].high)
+    return CentreRange(low + corner, high + corner, ranges[0].size)
 
 
 def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
@@ -158,7 +157,7 @@ def _body(region: Mask, inner: Mask) -> tuple[Mask, Mask]:
     return body, np.asarray(region & near)
 
 
-def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outline) -> tuple[Array, Array] | None:
+def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outline) -> CentreRange | None:
     """Where the centre of a body can be that covers all of an inner mask and nothing beyond an outer one."""
     trunk, with_corners = body
     outer = region & with_corners & (strength > outline.level)
@@ -166,7 +165,7 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
     if not inner.any():
         return None
     outer |= inner
-    lows, highs = [], []
+    lows, highs, sides = [], [], []
     for axis in (0, 1):
         near, far = _edges(inner, strength, INNER * outline.strength, axis)
         first, last = _edges(outer, strength, outline.level, axis)
@@ -176,7 +175,8 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
         centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]
         lows.append(min(middle - g, min(centroids) - HALF_PX))
         highs.append(max(middle + g, max(centroids) + HALF_PX))
-    return np.array(lows), np.array(highs)
+        sides.append((last + far - first - near) / 2)
+    return CentreRange(np.array(lows), np.array(highs), max(sides))
 
 
 def _edges(mask: Mask, strength: Array, level: float, axis: int) -> tuple[float, float]:
@@ -201,11 +201,6 @@ def _opened(mask: Mask, radius: float) -> Mask:
     padded = np.pad(mask, 1)
     centres = ndimage.distance_transform_edt(padded) > radius
     return np.asarray(padded & (ndimage.distance_transform_edt(~centres) <= radius))[1:-1, 1:-1]
-
-
-def _ends(covered: Mask) -> tuple[float, float]:
-    (places,) = np.nonzero(covered)
-    return float(places[0]), float(places[-1] + 1)
 
 
 def _centroid(counts: NDArray[np.intp]) -> float:
