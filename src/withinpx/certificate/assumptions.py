@@ -239,7 +239,7 @@ def _with_room(model: Autoencoder, position: Float[Tensor, " 2"]) -> tuple[Autoe
     """The same filters on a frame that has room for the check, and a position in it.
 
     A strip of 320x90 px at a quarter of its size is lower than the receptive fields: there is no place in it that is
-    away from its borders. A network whose decoder is told where it renders has no other frame.
+    away from its borders. The decoder of `perspective` has no other frame.
     """
     config = model.config
     least = int(np.ceil(2 * _margin(config)))

@@ -127,8 +127,15 @@ def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
             return None
         if not any(side.any() and at != limit for side, at, limit in sides):
             strong = contrast > INNER * outline.strength
-            return None if _is_doubtful(labels, region, strong, view, corner) else (region, left, top)
+            return None if _is_doubtful(labels, region, strong, view, corner) else _cropped(region, left, top)
         half = 2 * half
+
+
+def _cropped(region: Mask, left: int, top: int) -> tuple[Mask, int, int]:
+    """The part of a window that holds a region and the pixels beside it."""
+    rows, columns = (np.flatnonzero(region.any(axis=axis)) for axis in (1, 0))
+    first_row, first_column = max(int(rows[0]) - 1, 0), max(int(columns[0]) - 1, 0)
+    return region[first_row : rows[-1] + 2, first_column : columns[-1] + 2], left + first_column, top + first_row
 
 
 def _is_doubtful(labels: NDArray[np.intp], region: Mask, strong: Mask, view: View, corner: NDArray[np.intp]) -> bool:
