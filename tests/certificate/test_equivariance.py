@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from withinpx.certificate.assumptions import SHIFTS, VISIBLE, equivariance_error
+from withinpx.certificate.assumptions import SHIFTS, VISIBLE, _with_room, equivariance_error
 from withinpx.certificate.certify import receptive_fields
 from withinpx.inference.rendering import GREY, reconstruct
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
@@ -20,10 +20,12 @@ HEIGHT, WIDTH = 60, 80
 MIDDLE, CORNER = (41.3, 28.6), (4.2, 56.1)
 
 
-def network(background: BackgroundMode, temperature: float = 0.1) -> Autoencoder:
+def network(
+    background: BackgroundMode, temperature: float = 0.1, size: tuple[int, int] = (HEIGHT, WIDTH)
+) -> Autoencoder:
     """Untrained, but what it renders is visible, and its heatmap has peaks."""
     config = NetworkConfig(
-        *(HEIGHT, WIDTH, 9, 11, 0.8),
+        *(*size, 9, 11, 0.8),
         support=3.2,
         objects=2,
         colours=3,
@@ -77,6 +79,25 @@ def test_a_softargmax_that_is_pulled_to_the_middle_of_the_frame_is_not_equivaria
     at = torch.tensor(MIDDLE)
     assert equivariance_error(sharp, at, 0) < 0.1
     assert equivariance_error(blurred, at, 0) > 4
+
+
+def test_in_a_frame_lower_than_the_receptive_fields_equivariance_is_that_of_the_filters() -> None:
+    """A strip has no place that is away from its borders; the same filters on a larger frame have."""
+    strip = network(BackgroundMode.LAYERED, temperature=0.01, size=(12, WIDTH))
+    at = torch.tensor([41.3, 6.0])
+    roomy, moved = _with_room(strip, at)
+    assert roomy.config.height > 2 * strip.config.decoder_rf
+    assert roomy.config.width == strip.config.width
+    assert equivariance_error(strip, at, 0) > 1
+    assert equivariance_error(roomy, moved, 0) < 0.1
+
+
+def test_a_frame_with_room_is_the_network_s_own_and_so_is_that_of_perspective() -> None:
+    at = torch.tensor(MIDDLE)
+    layered = network(BackgroundMode.LAYERED)
+    assert _with_room(layered, at) == (layered, at)
+    told = network(BackgroundMode.PERSPECTIVE, size=(14, WIDTH))
+    assert _with_room(told, at) == (told, at)
 
 
 @pytest.mark.parametrize("size", [1, 9, LARGEST_RECEPTIVE_FIELD])

@@ -1,8 +1,26 @@
-"""Which objects are rigid, so that their templates tell where their centres are."""
+"""Which objects are rigid, so that their templates tell where their centres are; and whose outlines can be trusted."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pytest
 
-from withinpx.certificate.outlines import changes_size, moves_within
+from withinpx.certificate import membership
+from withinpx.certificate.certificate import Check, SetMembership
+from withinpx.certificate.outlines import (
+    JUMPS,
+    SMALL_PX,
+    SMALLEST_PX,
+    Outlined,
+    changes_size,
+    is_steady,
+    moves_within,
+    says_enough,
+)
+from withinpx.certificate.planting import PlantingStage, paste_regions
+from withinpx.inference.observation import Feasible
+from withinpx.inference.outline import EDGE_PX
 
 RANDOM = np.random.default_rng(0)
 BLUR = 1.0
@@ -32,3 +50,85 @@ def test_the_middle_of_an_object_that_turns_moves_against_its_position() -> None
     assert moves_within(turning, positions, size=13.0, blur=BLUR)
     assert not moves_within(shaded, positions, size=13.0, blur=BLUR)
     assert not moves_within(np.full((60, 2), np.nan), positions, size=13.0, blur=BLUR)
+
+
+def outlined(sizes: list[float], *, met: bool = True, usual_px: float = 1.0, reach: float = 9.0) -> Outlined:
+    check = Check("mismatch", 1.0, 1.0, "share", met, "")
+    membership = SetMembership(0.02, (0.0, 0.0), (0.0, 0.0), reach, None, 0.5, (1.0, 99.0))
+    return Outlined(membership, check, Feasible.nowhere(len(sizes), 1), usual_px, np.array(sizes))
+
+
+CASE: Any = SimpleNamespace(footage=SimpleNamespace(zoom=2.0))  # sizes are in px of an input of half the resolution
+
+
+def test_an_edge_that_is_misplaced_for_a_frame_is_a_jump_of_the_size() -> None:
+    steady = np.linspace(20, 26, 30)
+    jumping = steady.copy()
+    jumping[12] += 1.1 * EDGE_PX / JUMPS
+    assert is_steady(steady)
+    assert not is_steady(jumping)
+    assert not is_steady(np.full(9, np.nan))  # nothing is known
+
+
+def test_the_outline_of_a_small_object_must_be_steady_and_that_of_a_smaller_one_says_nothing() -> None:
+    def sizes(px: float, jump: float = 0.0) -> list[float]:
+        return [px / 2, px / 2, (px + jump) / 2, px / 2, px / 2]
+
+    large, small, smallest = SMALL_PX + 1, SMALL_PX - 2, SMALLEST_PX - 1
+    assert says_enough(CASE, outlined(sizes(large, jump=5.0)))
+    assert says_enough(CASE, outlined(sizes(small)))
+    assert not says_enough(CASE, outlined(sizes(small, jump=5.0)))
+    assert not says_enough(CASE, outlined(sizes(smallest)))
+
+
+def test_an_outline_must_pass_the_planted_check_and_say_more_than_the_theorem() -> None:
+    sizes = [SMALL_PX] * 5
+    assert not says_enough(CASE, outlined(sizes, met=False))
+    assert not says_enough(CASE, outlined(sizes, usual_px=9.5))
+
+
+def test_what_is_pasted_with_an_object_takes_the_background_of_its_new_place() -> None:
+    """Only pixels that changed are the object's; those beside them show the background, which is another one there."""
+    background = np.repeat(np.linspace(0.2, 0.6, 40, dtype=np.float32)[None, :, None], 30, axis=0)
+    frames = np.stack([background, background])
+    frames[0, 10:18, 12:20] = 0.95
+    images = (255 * frames).round().astype(np.uint8)
+    changed = np.abs(frames - background).max(axis=-1) > 0.05
+    centres = np.array([[16.0, 14.0], [np.nan, np.nan]])
+    planted = paste_regions(PlantingStage(images, background[None], changed), centres, np.full((2, 2), 4.0))
+    assert planted is not None
+    for image, position in zip(planted.images, planted.positions, strict=True):
+        x, y = (position - centres[0]).astype(int)
+        own = np.zeros((30, 40), bool)
+        own[10 + y : 18 + y, 12 + x : 20 + x] = True
+        assert np.abs(image[own] / 255 - 0.95).max() < 0.01
+        assert np.abs(image[~own] / 255 - background[~own]).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("template_px", "outline_px", "rigid", "chosen"),
+    [
+        (0.8, None, False, "template"),  # a tight template needs no outline
+        (3.0, None, True, "theorem"),  # of one that is not, nothing shows that its object is rigid
+        (3.0, 5.0, True, "template"),
+        (3.0, 2.0, True, "outline"),
+        (3.0, 5.0, False, "outline"),
+    ],
+)
+def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
+    monkeypatch: pytest.MonkeyPatch, template_px: float, outline_px: float | None, rigid: bool, chosen: str
+) -> None:
+    obj = SimpleNamespace(object=0, size=(10.0, 10.0))
+    case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
+    one: Any = SimpleNamespace(index=0, good=None, centre=SimpleNamespace(tolerance=(0.0, 0.0)))
+    outline = None if outline_px is None else outlined([SMALL_PX] * 3, usual_px=outline_px)
+    monkeypatch.setattr(membership, "usual_bound", lambda *_: template_px)
+    monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
+    monkeypatch.setattr(membership, "says_enough", lambda *_: True)
+    monkeypatch.setattr(membership, "_changes", lambda *_: not rigid)
+    known: Any = {0: (None, SimpleNamespace(met=True))}
+    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1))
+    if chosen == "template":
+        assert others == {}
+    else:
+        assert others == {0: outline if chosen == "outline" else None}

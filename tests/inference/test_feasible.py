@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tests.inference.rendered import Array, blob, frames_with, observed, smooth
+from tests.certificate.observed import seen_at
+from tests.inference.rendered import GREY, SIDE, Array, blob, frames_with, observed, smooth
 from withinpx.inference.feasible import BESIDE_PX, PARTS, Search, find_feasible
 from withinpx.inference.observation import Feasible, Observations, Pixels
+from withinpx.inference.outline import Outline
 from withinpx.inference.template import FLAT, KERNEL_PX, PHASES, Template, smoothed
 
 POSITIONS = np.array([[[26.3, 31.8]], [[32.0, 29.5]], [[30.71, 33.06]]])
@@ -198,6 +200,22 @@ def test_an_object_that_is_hidden_by_another_can_be_anywhere() -> None:
     sets = find_feasible([Search(smooth(blob(0)), 3.0, eps=0.2), None], pixels, seen)
     assert (sets.low[0, 0] <= positions[0, 0] - 3.0).all()
     assert (sets.high[0, 0] >= positions[0, 0] + 3.0).all()
+
+
+@pytest.mark.parametrize(("off", "known"), [(0.0, True), (2.0, True), (6.0, False)])
+def test_an_outline_that_disagrees_with_what_is_rendered_says_nothing(off: float, known: bool) -> None:
+    """It may be that of more than the object. Where the two agree, both are in the range."""
+    square = np.full((1, 1, SIDE, SIDE), GREY)
+    square[..., 20:44, 22:46] = 0.9
+    pixels = Pixels(torch.from_numpy((255 * square).round().astype(np.uint8)), torch.full((1, 1, SIDE, SIDE), GREY))
+    rendered = np.array([[[34.0 + off, 32.0]]])
+    found = find_feasible([Outline(0.5, 0.03, 4.0)], pixels, seen_at(rendered, size=22.0))
+    assert np.isfinite(found.low).all() == known
+    if known:
+        for centre in (rendered[0, 0], np.array([34.0, 32.0])):
+            assert (found.low[0, 0] <= centre).all()
+            assert (centre <= found.high[0, 0]).all()
+        assert found.size[0, 0] == pytest.approx(24, abs=0.6)
 
 
 def test_an_absent_object_is_not_searched_for() -> None:

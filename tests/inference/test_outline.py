@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from withinpx.inference.outline import Outline, View, centre_range
+from withinpx.inference.outline import EDGE_PX, Outline, View, centre_range
 
 SIDE, FINE = 96, 4  # px, and samples per px along each axis
 OUTLINE = Outline(strength=0.5, noise=0.03)
@@ -80,6 +80,25 @@ def test_a_cross_keeps_its_arms() -> None:
     assert (box_middle(shape) <= found.high).all()
 
 
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 0.5, 0.8])
+def test_a_sharp_edge_is_known_to_a_fraction_of_a_pixel(fraction: float) -> None:
+    """The range is as wide as the allowance for edges, and hardly wider; its middle is the object's."""
+    shape = (np.abs(COLUMNS - 48 - fraction) < 12) & (np.abs(ROWS - 40 + fraction) < 9)
+    found = centre_range(OUTLINE, view_of(shape))
+    assert found is not None
+    assert np.abs((found.low + found.high) / 2 - box_middle(shape)).max() < 0.1
+    assert (found.high - found.low).max() / 2 < EDGE_PX / 2 + 0.3
+    assert found.size == pytest.approx(24, abs=0.6)
+
+
+def test_a_tail_may_leave_the_frame() -> None:
+    tail = (COLUMNS > 40) & (np.abs(ROWS - 48) < 1.5)
+    found = centre_range(OUTLINE, view_of(disc(40, 48, 12) | tail))
+    assert found is not None
+    assert (found.low <= [40, 48]).all()
+    assert (found.high >= [40, 48]).all()
+
+
 def test_an_object_cut_off_by_the_border_has_no_range() -> None:
     assert centre_range(OUTLINE, view_of(disc(8, 48, 12))) is None
 
@@ -93,6 +112,14 @@ def test_an_unknown_object_nearby_leaves_no_range() -> None:
     alone, both = view_of(disc(36, 48, 10)), view_of(disc(36, 48, 10) | disc(56, 48, 7))
     assert centre_range(OUTLINE, alone) is not None
     assert centre_range(OUTLINE, View(both.frame, both.background, alone.middle, alone.box, 12.0, NO_OTHERS)) is None
+
+
+def test_a_faint_reflection_nearby_cannot_be_the_object() -> None:
+    """It is nowhere as strong as half of the object."""
+    alone, both = view_of(disc(36, 48, 10)), view_of(disc(36, 48, 10) | disc(56, 48, 7))
+    frame = both.frame.copy()
+    frame[:, 47:] = (0.4 * (frame[:, 47:] - 76.5) + 76.5).astype(np.uint8)
+    assert centre_range(OUTLINE, View(frame, both.background, alone.middle, alone.box, 12.0, NO_OTHERS)) is not None
 
 
 def test_the_edges_of_a_faint_object_are_not_clear() -> None:

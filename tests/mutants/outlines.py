@@ -1,0 +1,133 @@
+"""Mutants of outlines: the sets of objects that change their appearance."""
+
+from tests.mutants.mutant import Mutant
+
+OUTLINE, FEASIBLE = "inference/outline.py", "inference/feasible.py"
+OUTLINES, MEMBERSHIP, PLANTING = (f"certificate/{name}.py" for name in ("outlines", "membership", "planting"))
+ASSUMPTIONS = "certificate/assumptions.py"
+RANGE_TESTS = ("inference/test_outline.py",)
+SEARCH_TESTS = ("inference/test_feasible.py",)
+RULE_TESTS = ("certificate/test_outlines.py",)
+EQUIVARIANCE_TESTS = ("certificate/test_equivariance.py",)
+
+OUTLINE_MUTANTS = (
+    Mutant(
+        "a corner's tip is seen to its end",
+        OUTLINE,
+        "edge = max(EDGE_PX, EDGE * (last - first))",
+        "edge = 0.0",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "an outline ends at the middle of its last pixel",
+        OUTLINE,
+        "ends.append(inside - 0.5 + step * (above - level) / max(above - below, 1e-12))",
+        "ends.append(inside - 0.5)",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "the centroid need not be in the range",
+        OUTLINE,
+        "centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]",
+        "centroids = [middle]",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "an object may be cut off by the border",
+        OUTLINE,
+        "if _is_cut_off(body[1], left, top, view.frame.shape[:2]):",
+        "if False:",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "an outline may touch another object",
+        OUTLINE,
+        "if (region & ~free).any():",
+        "if (region & ~free).all():",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "no other region can be the object",
+        OUTLINE,
+        "return bool(len(areas) and areas.max() > OTHER * (region & strong).sum())",
+        "return False",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "the edges of a faint object are clear",
+        OUTLINE,
+        "return self.noise < INNER / 2 * self.strength",
+        "return self.noise < self.strength",
+        RANGE_TESTS,
+    ),
+    Mutant(
+        "an outline may disagree with what is rendered",
+        FEASIBLE,
+        "if (np.abs(rendered - (low + high) / 2) > high - low).any():",
+        "if (np.abs(rendered - (low + high) / 2) > 10 * (high - low)).any():",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "what is rendered need not be in the range",
+        FEASIBLE,
+        "low, high = np.minimum(low, rendered), np.maximum(high, rendered)",
+        "pass",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "a small object's outline may jump",
+        OUTLINES,
+        "large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes))",
+        "large = size >= SMALLEST_PX",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "jumps of the size count once",
+        OUTLINES,
+        "JUMPS * float(jumps.max()) <= EDGE_PX",
+        "float(jumps.max()) <= JUMPS * EDGE_PX",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "pasted outlines may differ",
+        OUTLINES,
+        "return large and outlined.check.met and",
+        "return large and",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "no object changes its size",
+        OUTLINES,
+        "return larger - smaller > SPARE * usual + blur",
+        "return False",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "no object turns about another point than its middle",
+        OUTLINES,
+        "return bool(spread.max() > max(blur, SPARE * size) / 2)",
+        "return False",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "a template that is not tight is trusted though nothing shows a rigid object",
+        MEMBERSHIP,
+        "rigid = outline is not None and not",
+        "rigid = outline is None or not",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "pasted objects bring their background along",
+        PLANTING,
+        "own = to_float(stage.images[source])[part] + background",
+        "own = to_float(stage.images[source])[part] + 0 * background",
+        RULE_TESTS,
+    ),
+    Mutant(
+        "equivariance is that of a frame without room for it",
+        ASSUMPTIONS,
+        "or min(config.width, config.height) >= least:",
+        "or config.width >= least:",
+        EQUIVARIANCE_TESTS,
+    ),
+)
