@@ -17,6 +17,7 @@ from withinpx.certificate.outlines import (
     is_steady,
     moves_within,
     says_enough,
+    usual_sizes,
 )
 from withinpx.certificate.planting import PlantingStage, paste_regions
 from withinpx.inference.observation import Feasible
@@ -50,6 +51,18 @@ def test_the_middle_of_an_object_that_turns_moves_against_its_position() -> None
     assert moves_within(turning, positions, size=13.0, blur=BLUR)
     assert not moves_within(shaded, positions, size=13.0, blur=BLUR)
     assert not moves_within(np.full((60, 2), np.nan), positions, size=13.0, blur=BLUR)
+
+
+def test_an_outline_that_has_merged_with_another_object_is_not_of_a_usual_size() -> None:
+    alone, deforming = RANDOM.uniform(18, 19, 90), RANDOM.uniform(20, 30, 90)
+    low, high = usual_sizes(np.concatenate([alone, np.linspace(22, 29, 12), [np.nan]]), BLUR)
+    assert low < alone.min()
+    assert alone.max() < high < 22
+    low, high = usual_sizes(deforming, BLUR)
+    assert low < 20
+    assert high > 30
+    low, high = usual_sizes(np.full(9, 18.5), BLUR)
+    assert (low, high) == (17.5, 19.5)
 
 
 def outlined(sizes: list[float], *, met: bool = True, usual_px: float = 1.0, reach: float = 9.0) -> Outlined:

@@ -96,9 +96,16 @@ OUTLINE_MUTANTS = (
         RULE_TESTS,
     ),
     Mutant(
+        "outlines of any size seen are the object's alone",
+        OUTLINES,
+        "lower, upper = np.nanquantile(sizes, (0.25, 0.75)).tolist()",
+        "lower, upper = np.nanquantile(sizes, (0.0, 1.0)).tolist()",
+        RULE_TESTS,
+    ),
+    Mutant(
         "no object changes its size",
         OUTLINES,
-        "return larger - smaller > SPARE * usual + blur",
+        "return bool(larger - smaller > SPARE * usual + blur)",
         "return False",
         RULE_TESTS,
     ),

@@ -16,13 +16,12 @@ from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
 SMALL_PX = 14 * EDGE_PX  # of a smaller one the outline must be steady: strong compression misplaces its edges
-JUMPS = (
-    1.5  # times the largest jump of its size seen, an edge may be off: as eps is 1.5 times the largest residual seen
-)
-SPARE = 0.1  # of its size: by so much smaller or larger than usual may an outline be
-BLUR_PX = 1.0  # by so much a rigid object's outline changes its size
+JUMPS = 1.5  # times the largest jump of its size seen, an edge may be off; so is eps of the largest residual seen
+FENCE = 1.5  # interquartile ranges beyond the quartiles are Tukey's outliers
+SPARE = 0.1  # of its size: by so much may the outline of a rigid object seem to vary,
+BLUR_PX = 1.0  # and by so much more, since its edges are blurred
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
-# needs no outline, and an outline that does not is blurred
+# needs no outline
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -54,8 +53,7 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
     sizes = np.where(good & case.alone[:, index], found.size[:, index], np.nan)
     if not np.isfinite(sizes).any():
         return None
-    smaller, _, larger = _usual_range(sizes)
-    outline = replace(outline, sizes=((1 - SPARE) * smaller, (1 + SPARE) * larger))
+    outline = replace(outline, sizes=usual_sizes(sizes, BLUR_PX / case.footage.zoom))
     found = found.without(~outline.can_have(found.size[:, index]))
     return Outlined(
         SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
@@ -71,14 +69,18 @@ def changes_size(sizes: Array, expected: Array, blur: float) -> bool:
     relative = sizes / expected
     if not np.isfinite(relative).any():
         return False
-    smaller, usual, larger = _usual_range(relative)
-    return larger - smaller > SPARE * usual + blur
+    smaller, usual, larger = np.nanquantile(relative, (0.05, 0.5, 0.95)).tolist()
+    return bool(larger - smaller > SPARE * usual + blur)
 
 
-def _usual_range(sizes: Array) -> tuple[float, float, float]:
-    """What nine of ten sizes lie between, and their median: an outline may have merged with something else."""
-    smaller, usual, larger = np.nanquantile(sizes, (0.05, 0.5, 0.95)).tolist()
-    return smaller, usual, larger
+def usual_sizes(sizes: Array, blur: float) -> tuple[float, float]:
+    """Between which sizes an outline is the object's alone: Tukey's fences, or as far as edges are blurred.
+
+    Beyond them it may have merged with something else. NaN is unknown.
+    """
+    lower, upper = np.nanquantile(sizes, (0.25, 0.75)).tolist()
+    apart = max(FENCE * (upper - lower), blur)
+    return lower - apart, upper + apart
 
 
 def moves_within(middles: Array, positions: Array, size: float, blur: float) -> bool:
