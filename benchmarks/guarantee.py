@@ -250,7 +250,8 @@ def command(options: Namespace) -> str:
     flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     flags += ["--with", *options.nuisances] if options.nuisances else []
     budget = ["--budget", f"{options.budget:g}"]
-    return shlex.join(["python", "benchmarks/guarantee.py", "--out", "results/guarantee", *flags, *budget])
+    folder = "results/guarantee/changing" if options.nuisances else "results/guarantee"
+    return shlex.join(["python", "benchmarks/guarantee.py", "--out", folder, *flags, *budget])
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
