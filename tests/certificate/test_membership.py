@@ -135,3 +135,8 @@ def test_the_certificate_tells_the_bound_around_positions_and_the_theorem_s() ->
         in text
     )
     assert "theorem 4.1 for z: 6.00 px" in text
+    assert known.objects[0].membership is not None
+    by_outline = replace(known.objects[0].membership, strength=0.4)
+    assert "within 0.71 px by its outline" in replace(known.objects[0], bound_px=0.71, membership=by_outline).result(
+        scale=1.0
+    )

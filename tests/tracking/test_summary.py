@@ -22,6 +22,8 @@ def test_a_caption_has_the_objects_numbers() -> None:
     tracks = replace(made_up(), residual_px=np.full((8, 3), 0.12))
     assert caption(tracks, 0) == "object 0: 6 px, ±5.8 px, 8/8 frames certified, residual median 0.12 px"
     assert caption(tracks, 1) == "object 1: 6 px, ±4.5 px, 6/8 frames certified, residual median 0.12 px"
+    tracks.bounds[3, 0] = 42.0
+    assert "object 0: 6 px, half within ±5.8 px, all within ±42.0 px, 8/8 frames certified" in caption(tracks, 0)
     without_bound = refused(tracks, np.ones((8, 3), np.bool_), "distinct")
     assert caption(without_bound, 2) == "object 2: 6 px, no bound, 0/8 frames certified, residual median 0.12 px"
     assert caption(never_present(tracks), 0) == "object 0: no bound, 0/8 frames certified"

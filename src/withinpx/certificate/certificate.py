@@ -107,6 +107,8 @@ class ObjectCertificate:
         known = self.membership
         if known is None:
             return f"certified, half of the positions to within {self.bound_px:.2f} px; {theorem}"
+        if known.strength is not None:
+            return f"certified, half of the positions to within {self.bound_px:.2f} px by its outline; {theorem}"
         floor = "" if known.floor is None else f", statistical floor {known.floor / scale:.3f} px"
         return (
             f"certified, half of the positions to within {self.bound_px:.2f} px (centre known to "

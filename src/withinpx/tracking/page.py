@@ -156,7 +156,8 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
     present, certified = int(tracks.present[:, good].sum()), len(proved)
     if not certified:
         return [*sentences, "No position has a proved bound."]
-    largest = bound_text(float(proved.max()))[1:]
+    largest, usual = (bound_text(float(bound))[1:] for bound in (proved.max(), np.median(proved)))
+    half = "" if usual == largest else f", and half of them within {usual}"
     whose = "" if certificate.certified else f" of {_names([certificate.objects[column].object for column in good])}"
     sure = ", for certain," if certificate.support > 0 else ""  # else it holds for a part of the Gaussian only
     searched = any(certificate.objects[column].membership is not None for column in good)
@@ -164,8 +165,8 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
     others = "" if certified == present else " The others are marked as refused and have no bound."
     return [
         *sentences,
-        f"Every certified position (x, y){whose} is within {largest} of the object's centre, along each axis{sure} if "
-        f"the background is known, no two objects look the same, each was seen at different positions{alike}, and each "
+        f"Every certified position (x, y){whose} is within {largest} of the object's centre{half}, along each "
+        f"axis{sure} if the background is known, no two objects look the same, each was seen at different positions{alike}, and each "
         f"is rendered where the frame shows it. All but the first are measured below.",
         f"{certified} of {present} positions{whose} ({_percent(certified / present)}) are certified.{others}",
     ]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.figures import STYLE, save_figure
 from withinpx.palette import colour_of, luma, rgb
-from withinpx.tracking.tracks import Tracks, bound_text
+from withinpx.tracking.tracks import Tracks, bounds_text
 
 __all__ = ["caption", "plot_summary", "save_figure"]
 
@@ -68,12 +68,12 @@ def plot_summary(
 
 
 def caption(tracks: Tracks, index: int) -> str:
-    """An object in numbers: size, largest bound, frames certified, residual."""
+    """An object in numbers: size, bounds, frames certified, residual."""
     present, certified = tracks.present[:, index], tracks.certified[:, index]
     numbers = []
     if present.any():
         numbers.append(f"{np.median(tracks.sizes[present, index].max(axis=-1)):.0f} px")
-    numbers.append(bound_text(float(tracks.bounds[certified, index].max())) if certified.any() else "no bound")
+    numbers.append(bounds_text(tracks.bounds[certified, index]))
     numbers.append(f"{certified.sum()}/{len(tracks)} frames certified")
     residual = tracks.residual_px[present, index]
     if np.isfinite(residual).any():

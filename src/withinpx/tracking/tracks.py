@@ -268,6 +268,14 @@ def _up(bounds: Array) -> Array:
     return np.asarray(np.ceil(bounds.ravel() * factor - 1e-6) / factor)
 
 
+def bounds_text(bounds_px: Array) -> str:
+    """What half of some bounds are within, and the largest if that is another one; "no bound" if there are none."""
+    if not len(bounds_px):
+        return "no bound"
+    usual, largest = bound_text(float(np.median(bounds_px))), bound_text(float(bounds_px.max()))
+    return usual if usual == largest else f"half within {usual}, all within {largest}"
+
+
 def bound_text(bound_px: float) -> str:
     """A bound for people, rounded up to a tenth of a pixel."""
     return f"±{ceil(bound_px * 10 - 1e-6) / 10:.1f} px" if np.isfinite(bound_px) else "no bound"
