@@ -150,8 +150,8 @@ def test_the_sentence_has_the_largest_bound_of_any_certified_position() -> None:
     bounds[4, 2] = 7.01
     proved, counted = verdict_sentences(certificate, replace(tracks, bounds=bounds))
     assert proved.startswith(
-        "Every certified position (x, y) is within 7.1 px of the object's centre, and half of them within 5.8 px, along "
-        "each axis, for certain, if"
+        "Every certified position (x, y) is within 7.1 px of the object's centre, and half of them within 5.8 px, "
+        "along each axis, for certain, if"
     )
     assert counted == "20 of 22 positions (91%) are certified. The others are marked as refused and have no bound."
 

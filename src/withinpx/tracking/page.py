@@ -166,8 +166,8 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
     return [
         *sentences,
         f"Every certified position (x, y){whose} is within {largest} of the object's centre{half}, along each "
-        f"axis{sure} if the background is known, no two objects look the same, each was seen at different positions{alike}, and each "
-        f"is rendered where the frame shows it. All but the first are measured below.",
+        f"axis{sure} if the background is known, no two objects look the same, each was seen at different "
+        f"positions{alike}, and each is rendered where the frame shows it. All but the first are measured below.",
         f"{certified} of {present} positions{whose} ({_percent(certified / present)}) are certified.{others}",
     ]
 
