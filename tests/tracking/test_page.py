@@ -13,7 +13,7 @@ from PIL import Image
 from tests.tracking.scenes import made_up, refused
 from withinpx.certificate.certificate import ADVICE, Certificate, Check, Limits, ObjectCertificate
 from withinpx.errors import InputError
-from withinpx.tracking.page import BECAUSE, CHECKS, verdict_sentences, write_page
+from withinpx.tracking.page import BECAUSE, CHECKS, _Row, _table_row, verdict_sentences, write_page
 from withinpx.tracking.record import AttemptRecord, HypothesisRecord
 from withinpx.tracking.strip_chart import MOST_STEPS, STATES, Course, strip_chart
 from withinpx.tracking.tracks import Tracks
@@ -104,6 +104,18 @@ def test_both_bounds_are_shown_and_neither_of_a_refused_object(tmp_path: Path) -
     assert parsed.text.count("theorem alone ±3.9 px") == 2
     assert parsed.text.count("none") == 2
     assert not {"±4.5 px", "±4.0 px"} & set(parsed.text)
+
+
+def test_the_bound_of_half_of_the_positions_is_shown_where_it_is_another_one() -> None:
+    tracks = made_up()
+    bounds = tracks.bounds.copy()
+    bounds[4, 0] = 66.0
+    rows = [
+        _table_row(_Row(a_certificate("", "", "").objects[0], replace(tracks, bounds=own), 0, "", ""))
+        for own in (tracks.bounds, bounds)
+    ]
+    assert "half within" not in rows[0]
+    assert "<b>±66.0 px</b><small>half within ±5.8 px</small>" in rows[1]
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:

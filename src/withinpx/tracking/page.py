@@ -260,11 +260,14 @@ def _table_row(row: _Row) -> str:
     low, high = (f"{size:.1f}" for size in obj.size)
     residual = tracks.residual_px[row.present, row.column]
     around_z = row.largest(tracks.theorem_px)
+    around_position = f"<b>{row.largest(tracks.bounds)}</b>"
     if row.certified.any():
         around_z += f"<small>theorem alone {bound_text(obj.theorem_px)}</small>"
+        usual = bound_text(float(np.median(tracks.bounds[row.certified, row.column])))
+        around_position += f"<small>half within {usual}</small>" * (usual != row.largest(tracks.bounds))
     cells = [
         f"{low} px" if low == high else f"{low} to {high} px",
-        f"<b>{row.largest(tracks.bounds)}</b>",
+        around_position,
         around_z,
         f"{obj.shift[0]:+.2f}, {obj.shift[1]:+.2f} px",
         f"{row.certified.sum()} of {len(tracks)}<small>{_percent(float(row.certified.mean()))}</small>",
