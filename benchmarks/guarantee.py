@@ -20,6 +20,7 @@ import numpy as np
 
 from result_tables import markdown_table
 from withinpx import InputError, __version__, track
+from withinpx.certificate.outlines import TIGHT, TIGHT_PX
 from withinpx.data.zoo import PROBABILITIES, WHOLE, ZooClip, zoo_clip, zoo_scene
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
@@ -46,13 +47,12 @@ COLUMNS = {
     **dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), float),
     "seconds": float,
 }
-TIGHT_PX, TIGHT_SHARE = 1.0, 0.1  # a bound is tight up to the larger of 1 px and 10 % of the object's size
 CHANGING = {"turning", "perspective"}  # nuisances of objects that change their appearance
 UNCOMPRESSED = -1  # in the column crf
 
 READING = f"""One row of `{TABLE}` per true object. Positions are those of objects at least {WHOLE:.0%} visible; shares
 are of all of them, those of objects that were not found included. `tight`: with a certified position whose `bound_px`
-is correct and at most {TIGHT_PX:g} px or {TIGHT_SHARE:.0%} of the object's size, whichever is larger. `outside`:
+is correct and at most {TIGHT_PX:g} px or {TIGHT:.0%} of the object's size, whichever is larger. `outside`:
 certified positions (x, y) further than `bound_px`, or z further than `theorem_px`, from the truth along x or y; it must
 be 0. Medians of the rows are over an object's certified positions, those of the table below over all objects that have
 any; errors are along the worse axis, as bounds are. `set px` is the half-width of the feasible set, `floor px` the
@@ -111,7 +111,7 @@ def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:
         return nothing()
     errors = np.abs(positions - obj.positions).max(axis=-1)
     sizes = made.sizes[obj.frames, int(obj.name)].max(axis=-1)
-    tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT_SHARE * sizes))
+    tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT * sizes))
     return {
         "sets": "theorem" if membership is None else "template" if membership.strength is None else "outline",
         "certified": int(sure.sum()),
@@ -185,7 +185,7 @@ def draw(table: RunTable, path: Path) -> None:
                 sizes, values = [run["size_px"] for run in own], [run[column] for run in own]
                 axes.plot(sizes, values, marker, color=colour, label=label, markersize=4, alpha=0.65, markeredgewidth=1)
             line = np.geomspace(5, 130)
-            axes.plot(line, np.maximum(TIGHT_PX, TIGHT_SHARE * line), "k--", linewidth=0.8, label="1 px or 10 %")
+            axes.plot(line, np.maximum(TIGHT_PX, TIGHT * line), "k--", linewidth=0.8, label="1 px or 10 %")
             axes.set(
                 xscale="log", yscale="log", xlabel="object's larger side (px)", title=f"{title}: {len(own)} objects"
             )

@@ -25,6 +25,7 @@ import tyro
 from blobs import PIXEL_CENTRE, baselines, nearest
 from result_tables import cell, markdown_table
 from withinpx import InputError, __version__
+from withinpx.certificate.outlines import TIGHT, TIGHT_PX
 from withinpx.data.clip import Clip
 from withinpx.data.recording import read_clip
 from withinpx.data.selection import EVERYTHING, Selection
@@ -33,7 +34,6 @@ from withinpx.files import writable_folder, write_atomically
 from withinpx.tracking.tracks import Tracks, read_tracks
 
 OURS = "withinpx"
-TIGHT_PX, TIGHT_SHARE = 1.0, 0.1  # a bound is tight up to the larger of 1 px and 10 % of the object's size
 MISSING_PX = 35.0  # a position farther from the truth belongs to something else
 
 READING = f"""Distances are Euclidean, in px, from a position to the truth, in the frames that show the whole object;
@@ -138,7 +138,7 @@ def compare_track(clip: RealClip, truth: TrueObject, tracks: Tracks, track: int,
     )
     certified = certified == 1
     inside = ~is_outside(positions, truth.positions, bound + clip.accuracy_px)
-    tight = certified & inside & (bound <= np.maximum(TIGHT_PX, TIGHT_SHARE * sizes.max(axis=-1)))
+    tight = certified & inside & (bound <= np.maximum(TIGHT_PX, TIGHT * sizes.max(axis=-1)))
 
     def outside(found: Array, limit: Array) -> int:
         return int((certified & is_outside(found, truth.positions, limit + clip.accuracy_px)).sum())

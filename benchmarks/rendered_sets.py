@@ -20,6 +20,7 @@ import numpy as np
 
 from result_tables import markdown_table
 from withinpx import InputError, TrackOptions, __version__, track
+from withinpx.certificate.outlines import TIGHT, TIGHT_PX
 from withinpx.data.clevr import DATASETS
 from withinpx.data.clevr_folder import ABOUT, RenderedSplit, read_split
 from withinpx.errors import BrokenTrainingError
@@ -53,7 +54,6 @@ COLUMNS = {
     "seconds": float,
     "refused": str,
 }
-TIGHT_PX, TIGHT_SHARE = 1.0, 0.1  # a bound is tight up to the larger of 1 px and 10 % of the object's size
 
 READING = f"""`track` was given the images of the first part and no number of objects; `Detector.detect` then ran on the
 images that were {KEPT_APART}. `objects` are true, `tracks` were made, and `found` objects have a track that is usually
@@ -61,7 +61,7 @@ within half their size (at least {NEAR_PX:g} px) of them. `smallest px`, `larges
 Shares are of all true positions, those of objects that were not found included. `median px` and `max px`: Euclidean
 distances from the positions (x, y) of the found objects to the truth, `certified max px` of the certified ones alone.
 `bound px`: median `bound_px` around (x, y). `tight share`: true positions with a certified position whose bound is
-correct and at most {TIGHT_PX:g} px or {TIGHT_SHARE:.0%} of the object's size in that image, whichever is larger.
+correct and at most {TIGHT_PX:g} px or {TIGHT:.0%} of the object's size in that image, whichever is larger.
 `outside`: certified positions farther than `bound_px` from the truth in x or y, of all tracks, each compared with the
 object that it is usually nearest to; it must be 0. `refused`: how many positions for which reason."""
 
@@ -113,7 +113,7 @@ def compare(truth: RenderedSplit, tracks: Tracks) -> Row:
         bounds[:, index] = at_frames(objects[index].frames, tracks, tracks.bounds)[:, column]
     errors, certified = np.linalg.norm(positions - truth.positions, axis=-1), np.isfinite(bounds)
     correct = certified & ~is_outside(positions, truth.positions, bounds)
-    tight = correct & (bounds <= np.maximum(TIGHT_PX, TIGHT_SHARE * sizes_of(truth)))
+    tight = correct & (bounds <= np.maximum(TIGHT_PX, TIGHT * sizes_of(truth)))
     return {
         "tracks": tracks.objects,
         "found": len(pairs),

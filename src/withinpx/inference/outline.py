@@ -172,11 +172,11 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
     if not inner.any():
         return None
     outer |= inner
+    inner_edges = _edges(inner, strength, INNER * outline.strength)
+    outer_edges = _edges(outer, strength, outline.level)
     lows, highs, sides = [], [], []
-    for axis in (0, 1):
-        near, far = _edges(inner, strength, INNER * outline.strength, axis)
-        first, last = _edges(outer, strength, outline.level, axis)
-        first, last = min(first, near), max(last, far)
+    for axis, ((near, far), (before, after)) in enumerate(zip(inner_edges, outer_edges, strict=True)):
+        first, last = min(before, near), max(after, far)
         edge = max(EDGE_PX, EDGE * (last - first))
         middle, g = centre_interval((first - edge, last + edge), (near, far))
         centroids = [_centroid(mask.sum(axis=axis)) for mask in (outer, inner)]
@@ -186,19 +186,23 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
     return CentreRange(np.array(lows), np.array(highs), max(sides))
 
 
-def _edges(mask: Mask, strength: Array, level: float, axis: int) -> tuple[float, float]:
-    """Where the strength of a mask falls to a level at both ends, linear between the middles of pixels.
+def _edges(mask: Mask, strength: Array, level: float) -> list[tuple[float, float]]:
+    """Along x and y, where the strength of a mask falls to a level at both ends, linear between the middles of pixels.
 
     A pixel that is half covered has half of the strength, so a sharp edge falls to half of it where the object ends.
     """
     beside = ndimage.binary_dilation(mask, np.ones((3, 3))) & ~mask
-    profile = np.pad(np.where(mask, strength, np.where(beside, np.minimum(strength, level), 0)).max(axis=axis), 1)
-    (covered,) = np.nonzero(mask.any(axis=axis))
-    ends = []
-    for inside, step in ((int(covered[0]) + 1, -1), (int(covered[-1]) + 1, 1)):
-        above, below = float(profile[inside]), float(profile[inside + step])
-        ends.append(inside - 0.5 + step * (above - level) / max(above - below, 1e-12))
-    return ends[0], ends[1]
+    seen = np.where(mask, strength, np.where(beside, np.minimum(strength, level), 0))
+    edges = []
+    for axis in (0, 1):
+        profile = np.pad(seen.max(axis=axis), 1)
+        (covered,) = np.nonzero(mask.any(axis=axis))
+        ends = []
+        for inside, step in ((int(covered[0]) + 1, -1), (int(covered[-1]) + 1, 1)):
+            above, below = float(profile[inside]), float(profile[inside + step])
+            ends.append(inside - 0.5 + step * (above - level) / max(above - below, 1e-12))
+        edges.append((ends[0], ends[1]))
+    return edges
 
 
 def _opened(mask: Mask, radius: float) -> Mask:
