@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -59,13 +60,13 @@ any; errors are along the worse axis, as bounds are. `set px` is the half-width 
 Cramer-Rao limit, a standard deviation. Rigid: objects neither turn nor are seen in perspective."""
 
 
-def run_clip(seed: int, budget: float, device: str) -> list[Row]:
+def run_clip(seed: int, budget: float, device: str, appearance: int | Literal["auto"] = "auto") -> list[Row]:
     """One row per true object."""
     made = zoo_clip(seed)
     started = time.monotonic()
     result: Result | None = None
     with suppress(InputError, BrokenTrainingError):  # a refused clip has no certified position
-        result = track(made.clip, progress=False, budget=budget, device=device)
+        result = track(made.clip, progress=False, budget=budget, device=device, appearance=appearance)
     seconds = round(time.monotonic() - started, 1)
     about = {
         "nuisances": " ".join(made.nuisances),

@@ -19,7 +19,7 @@ def test_a_colour_is_the_mean_over_the_object_alone() -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_red_disc_is_marked_red_and_a_blue_square_blue(tracked: TrackedClip) -> None:
-    marks = object_colours(tracked.detector)
+    marks = object_colours(tracked.detector, tracked.tracks)
     assert len(marks) == 3  # none for the spare heatmap
     hues, expected = (
         [rgb_to_hsv(*colour)[0] for colour in colours] for colours in (map(rgb, marks), (RED, BLUE, YELLOW))

@@ -24,7 +24,7 @@ from withinpx.inference.outline import INNER
 from withinpx.inference.overlap import Boxes, free_pixels
 from withinpx.theory.set_membership import centre_interval
 
-OUTER = 1 / 16  # of it: what is fainter is not counted as the object
+OUTER = 1 / 16  # of it: so far an edge is followed, and then goes on as before to where nothing is left
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 FINE = 4  # nodes of the grid per pixel
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
@@ -184,10 +184,11 @@ def _boxes(strength: Array, box: Array) -> list[tuple[Ends, Ends]]:
 
 
 def _outer_and_inner(profile: Array, full: float, noise: float) -> tuple[Ends, Ends]:
+    """Between the two an edge is seen to fall; what the outer box adds is how far it goes on until nothing is left."""
     seen = max(OUTER * full, noise)
-    hidden = np.nan  # of the edge from the inner box to what is seen; unknown if the noise hides most of it
+    hidden = np.nan  # over what is seen of the edge beyond the inner box; unknown if the noise hides most of it
     if seen < INNER / 2 * full:
-        hidden = (seen - OUTER * full) / (INNER * full - seen)
+        hidden = seen / (INNER * full - seen)
     (first, _), (last, _) = _edges(profile, seen)
     (_, near), (_, far) = _edges(profile, INNER * full)
     return (first + hidden * (first - near), last + hidden * (last - far)), (near, far)

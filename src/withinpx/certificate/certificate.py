@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.inference.observation import Observations
+from withinpx.inference.overlap import covered_share
 from withinpx.theory.bound import GATE_PX
 
 ADVICE = {  # what to do where an object, or its position in one frame, is refused for this reason
@@ -23,8 +24,10 @@ ADVICE = {  # what to do where an object, or its position in one frame, is refus
     "displacement": "use a longer part of the recording, in which it moves further than its bound",
     "drift": "track again with --background layered, which renders an object alike wherever it is",
     "equivariance": "track again with another --seed, or with more --channels",
+    "touching": "nothing: it is certified again where most of it is apart from the other objects",
     "mismatch": "nothing if it is partly hidden or lit otherwise there; if all of it is refused, try more --channels",
 }
+COVERED = 0.5  # of an object's box: where another object's holds more, most of what is seen there may be the other
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,7 @@ def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.
     pulled = (seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)
     reasons[pulled] = "heatmap"
     reasons[~undrifted_frames(seen, index, limits)] = "drift"
+    reasons[covered_share(seen)[:, index] > COVERED] = "touching"
     reasons[~explained_frames(seen, index, limits)] = "reconstruction"
     reasons[~seen.present[:, index]] = "absent"
     return reasons

@@ -211,16 +211,20 @@ def find_changes(image: ByteImages, background: BackgroundModel, frame: int) -> 
 
 def find_blobs(changes: Changes) -> list[Blob]:
     """The connected regions of a frame that differ from the background."""
+    return [measured_blob(view, mask, box) for view, box, mask in blob_masks(changes)]
+
+
+def blob_masks(changes: Changes) -> Iterator[tuple[View, Box, Mask]]:
+    """A part of the frame, and for each connected region its box and its pixels in that part."""
     left, top, width, height = cv2.boundingRect(changes.faint.view(np.uint8))
     if not width:
-        return []
+        return
     around = slice(max(0, top - 1), top + height + 1), slice(max(0, left - 1), left + width + 1)
     view, sure, faint = changes.view.part(around), changes.sure[around], changes.faint[around]
     solid = _solid(sure)
-    blobs = []
     for box, connected in connected_regions(np.ascontiguousarray(solid | faint), sure):
-        blobs += [measured_blob(view, part, box) for part in _separated(connected & solid[box], view.contrast[box])]
-    return blobs
+        for mask in _separated(connected & solid[box], view.contrast[box]):
+            yield view, box, mask
 
 
 def measured_blob(view: View, mask: Mask, box: Box) -> Blob:

@@ -1,7 +1,7 @@
 """Compare tracks with ground truth. For reports only: training and certification never see a true position."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,10 @@ class TrueObject:
     def tolerance(self) -> float:
         """How near a position must be to belong to this object, px."""
         return max(NEAR_PX, self.size / 2)
+
+    def only(self, frames: NDArray[np.bool_]) -> "TrueObject":
+        """A subset of its frames (f,)."""
+        return replace(self, frames=self.frames[frames], positions=self.positions[frames])
 
 
 @dataclass(frozen=True)

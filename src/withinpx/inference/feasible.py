@@ -79,11 +79,9 @@ def _outlines(
     """
     ranges = {}
     (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
-    backgrounds = pixels.backgrounds.permute(0, 2, 3, 1).cpu().numpy()
     middle = zoom * (seen.centre[:, index] + seen.offset[:, index])
     for frame in shown:
-        image = pixels.images[frame].permute(1, 2, 0).cpu().numpy()
-        background = backgrounds[frame if len(backgrounds) > 1 else 0]
+        image, background = pixels.whole(int(frame)), pixels.background_of(int(frame))
         others = boxes_of_others(seen, int(frame), index, zoom)
         view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
         limits = centre_range(outline, view)

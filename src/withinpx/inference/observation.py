@@ -42,6 +42,15 @@ class Pixels:
         one_for_all = len(self.backgrounds) == 1
         return cut(self.backgrounds, windows) if one_for_all else crop_images(self.backgrounds, windows)
 
+    def whole(self, index: int) -> NDArray[np.uint8]:
+        """All of a frame, (height, width, colours)."""
+        return np.asarray(self.images[index].permute(1, 2, 0).cpu().numpy())
+
+    def background_of(self, index: int) -> NDArray[np.float32]:
+        """The background of a frame, (height, width, colours)."""
+        own = self.backgrounds[0 if len(self.backgrounds) == 1 else index]
+        return np.asarray(own.permute(1, 2, 0).cpu().numpy())
+
 
 @dataclass(frozen=True)
 class Frames(Pixels):

@@ -19,6 +19,15 @@ def overlapping(seen: Observations) -> NDArray[np.bool_]:
     return np.asarray((near & ~np.eye(near.shape[1], dtype=bool)).any(axis=-1))
 
 
+def covered_share(seen: Observations) -> NDArray[np.float64]:
+    """The largest share of each object's box that one other object's box holds: (f, n)."""
+    low, high = seen.centre - seen.box / 2, seen.centre + seen.box / 2
+    shared = np.minimum(high[:, :, None], high[:, None]) - np.maximum(low[:, :, None], low[:, None])  # (f, n, n, 2)
+    area = shared.clip(0).prod(axis=-1) / np.maximum(seen.box.prod(axis=-1), 1e-12)[:, :, None]
+    others = seen.present[:, None] & ~np.eye(area.shape[1], dtype=bool)
+    return np.asarray(np.where(others, np.nan_to_num(area), 0).max(axis=-1, initial=0))
+
+
 def free_pixels(left: int, top: int, shape: tuple[int, int], others: Boxes) -> NDArray[np.bool_]:
     """Which pixels of a part of a frame no other object's box holds."""
     free = np.ones(shape, bool)

@@ -8,6 +8,7 @@ import torch
 
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.inference.feasible import Search, find_feasible
+from withinpx.inference.isolated import IsolatedFrames, IsolatedPixels
 from withinpx.inference.observation import Feasible, Frames, Observations, Pixels, observe
 from withinpx.inference.outline import Outline
 from withinpx.model.autoencoder import Autoencoder
@@ -27,7 +28,7 @@ class Sharp:
 
     def pixels(self, device: torch.device, frames: slice) -> Pixels:
         own = self.backgrounds if len(self.backgrounds) == 1 else self.backgrounds[frames]
-        return Pixels(_planes(self.images[frames], device), _planes(own, device))
+        return Pixels(planes_on(device, self.images[frames]), planes_on(device, own))
 
 
 def frames_on(
@@ -36,10 +37,11 @@ def frames_on(
     """Frames (f, h, w, c) as tensors; ``backgrounds`` replaces the model's own images, one for all or one per frame."""
     backgrounds = background.images if backgrounds is None else backgrounds
     changed = torch.from_numpy(background.changed(images, backgrounds)).to(device)
-    return Frames(_planes(images, device), _planes(backgrounds, device), changed)
+    return Frames(planes_on(device, images), planes_on(device, backgrounds), changed)
 
 
-def _planes(images: ByteImages | FloatImages, device: torch.device) -> torch.Tensor:
+def planes_on(device: torch.device, images: ByteImages | FloatImages) -> torch.Tensor:
+    """Images (f, h, w, c) as (f, c, h, w)."""
     return torch.from_numpy(np.ascontiguousarray(images)).to(device).permute(0, 3, 1, 2)
 
 
@@ -71,6 +73,20 @@ def run(
             seen = replace(seen, feasible=found)
         parts.append(seen)
     return Observations.joined(parts)
+
+
+def run_views(
+    model: Autoencoder,
+    frames: IsolatedFrames,
+    sharp: IsolatedPixels,
+    zoom: float,
+    *,
+    encoder_rf: int,
+    searches: Sequence[Search | Outline | None] = (),
+) -> Observations:
+    """Observations of views of one object each; with ``searches``, also the feasible sets, in the ``sharp`` views."""
+    seen = observe(model, frames, encoder_rf=encoder_rf)
+    return replace(seen, feasible=find_feasible(searches, sharp, seen, zoom)) if searches else seen
 
 
 def search(

@@ -53,11 +53,17 @@ def tracks_json(run: Run, out: Path) -> dict[str, Any]:
         "height": run.clip.height,
         "objects": table["object"].nunique(),
         "colours": (run.result or {}).get("colours", []),
-        "numbers": [obj["object"] for obj in certificate_json(out)["objects"]],
+        "numbers": _numbers(table, out),
         **{name: _per_object(table, name, table[name].astype(float).round(4)) for name in NUMBERS},
         **{name: _per_object(table, name, table[name] == 1) for name in FLAGS},
         "reason": _per_object(table, "reason", table["reason"].fillna("")),
     }
+
+
+def _numbers(table: "pd.DataFrame", out: Path) -> list[int]:
+    """The number of each object: its heatmap's, or its own if it is one of a class."""
+    objects = [obj["object"] for obj in certificate_json(out)["objects"]]
+    return objects if len(objects) == table["object"].nunique() else sorted(table["object"].unique().tolist())
 
 
 def certificate_json(out: Path) -> dict[str, Any]:

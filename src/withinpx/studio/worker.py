@@ -95,6 +95,8 @@ def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
 
 def colours_by_number(result: Result) -> list[str | None]:
     """The mark colour of each heatmap's object; None where a heatmap is unused."""
+    if result.tracks.classes is not None:
+        return list(result.colours)
     colours: list[str | None] = [None] * result.detector.model.config.objects
     for obj, colour in zip(result.certificate.objects, result.colours, strict=True):
         colours[obj.object] = colour
@@ -106,7 +108,7 @@ def result_of(certificate: Certificate, tracks: Tracks) -> dict[str, Any]:
     certified = sum(obj.certified for obj in certificate.objects)
     return {
         "certified": certificate.certified,
-        "objects": len(certificate.objects),
+        "objects": tracks.objects,
         "positions": int(tracks.present.sum()),
         "certified_positions": int(tracks.certified.sum()),
         "message": f"{certified} of {len(certificate.objects)} objects certified",

@@ -16,6 +16,7 @@ from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
 from withinpx.certificate.membership import measure_membership
+from withinpx.discovery.classes import Classes
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
 from withinpx.inference.codes import shown_codes
@@ -45,6 +46,7 @@ class Setup:
     inspection: Inspection  # at the scale of the network's input
     plan: Plan
     original: Inspection | None = None  # at full resolution, if the clip was scaled down
+    classes: Classes | None = None  # if the clip is of views of one object each (discovery/classes.py)
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         inspection.camera_moves,
         inspection.unordered,
         shown_codes(seen),
+        setup.classes,
     )
     return Attempt(replace(detector, certificate=_with_bounds(detector, measured.seen)), measured.seen)
 

@@ -61,6 +61,7 @@ def detect_recording(
         report=report,
         losses=losses,
         encoder=prepared.encoder,
+        step_px=options.step,
     )
     if options.export:
         export(read_tracks(folder / TRACKS), folder, options.export, detector)

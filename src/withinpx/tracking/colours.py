@@ -7,12 +7,18 @@ from numpy.typing import NDArray
 
 from withinpx.discovery.background import to_uint8
 from withinpx.inference.rendering import GREY, render_alone, thumbnail
-from withinpx.palette import RGB, mark_colours
+from withinpx.palette import RGB, colour_of, mark_colours
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.tracks import Tracks
 
 
-def object_colours(detector: Detector) -> list[str]:
-    """The mark colour of each object of the certificate, #RRGGBB, from its rendering at the centre of the frame."""
+def object_colours(detector: Detector, tracks: Tracks) -> list[str]:
+    """The mark colour of each object of the tracks, #RRGGBB, from its rendering at the centre of the frame.
+
+    Objects that look alike have the palette's colours.
+    """
+    if tracks.classes is not None:
+        return [colour_of(index) for index in range(tracks.objects)]
     config = detector.model.config
     middle = np.tile([config.width / 2, config.height / 2], (config.objects, 1))
     rendered = render_alone(detector.model, middle, range(config.objects), detector.usual_codes)

@@ -70,11 +70,13 @@ def detect(
     on_chunk: OnChunk | None = None,
     frames: Iterator[Frame] | None = None,
     sets: bool = True,
+    step_px: float | None = None,
 ) -> Counts:
     """Stream a recording through a detector; with a folder, write tracks.csv and overlay.mp4 into it.
 
     ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already. Without
-    ``sets`` the bound is the theorem's only.
+    ``sets`` the bound is the theorem's only. ``step_px`` is the largest step of objects that look alike, None to measure
+    it.
     """
     counts = Counts()
     with ExitStack() as stack:
@@ -82,9 +84,9 @@ def detect(
         if folder is not None:
             table = stack.enter_context(TracksWriter(folder / TRACKS))
             receivers.append(lambda chunk: table.add(chunk.tracks))
-            if overlay:
-                receivers.append(stack.enter_context(_overlay(detector, folder)).add_chunk)
-        for chunk in chunks(detector, recording, losses, encoder, frames, sets=sets):
+        for chunk in chunks(detector, recording, losses, encoder, frames, sets=sets, step_px=step_px, report=report):
+            if folder is not None and overlay and not counts.frames:
+                receivers.append(stack.enter_context(_overlay(detector, chunk.tracks, folder)).add_chunk)
             for receive in receivers:
                 receive(chunk)
             counts.add(chunk.tracks)
@@ -94,12 +96,11 @@ def detect(
     return counts
 
 
-def _overlay(detector: Detector, folder: Path) -> "OverlayWriter":  # type: ignore[name-defined]
+def _overlay(detector: Detector, tracks: Tracks, folder: Path) -> "OverlayWriter":  # type: ignore[name-defined]
     from withinpx.tracking.colours import object_colours  # noqa: PLC0415
     from withinpx.tracking.overlay import OverlayWriter  # noqa: PLC0415  (PyAV is needed for videos only)
 
-    objects = len(detector.certificate.objects)
-    return OverlayWriter(folder / OVERLAY, objects, detector.watched, object_colours(detector))
+    return OverlayWriter(folder / OVERLAY, tracks.objects, detector.watched, object_colours(detector, tracks))
 
 
 def chunks(
@@ -110,8 +111,16 @@ def chunks(
     frames: Iterator[Frame] | None = None,
     *,
     sets: bool = True,
+    step_px: float | None = None,
+    report: Report = silent,
 ) -> Iterator[Chunk]:
-    """The recording a few frames at a time; memory does not grow with its length."""
+    """The recording a few frames at a time; memory does not grow with its length.
+
+    Objects that look alike are followed through all of it first, and only what was found of them is held.
+    """
+    if detector.classes is not None:
+        yield from _alike_chunks(detector, recording, losses, frames, sets=sets, step_px=step_px, report=report)
+        return
     if frames is None:
         frames = prefetch(recording.stream(detector.watched, losses=losses), CHUNK)
     first = True
@@ -122,6 +131,42 @@ def chunks(
         seen = detector.observe(images, backgrounds, encoder, sets=sets)
         numbers, times_s = np.array([frame.number for frame in part]), np.array([frame.time_s for frame in part])
         yield Chunk(detector.tracks(seen, numbers, times_s), part)
+
+
+def _alike_chunks(
+    detector: Detector,
+    recording: Recording,
+    losses: list[str] | None,
+    frames: Iterator[Frame] | None,
+    *,
+    sets: bool,
+    step_px: float | None,
+    report: Report,
+) -> Iterator[Chunk]:
+    from withinpx.tracking.views import Recorded  # noqa: PLC0415  (needs Detector)
+
+    held = None if frames is None else list(frames)
+
+    def parts(losses: list[str] | None) -> Iterator[list[Frame]]:
+        again = prefetch(recording.stream(detector.watched, losses=losses), CHUNK) if held is None else iter(held)
+        checked = _checked(detector, again, recording)
+        while part := list(islice(checked, CHUNK)):
+            yield part
+
+    recorded, done = Recorded(detector), 0
+    for part in parts(losses):
+        images = _stack(part)
+        if not done:
+            _check_scene(detector, images, recording)
+        recorded.add(images, [frame.number for frame in part], [frame.time_s for frame in part], sets=sets)
+        done += len(part)
+        report(Event("detecting", done))
+    if not done:
+        return
+    tracks, start = recorded.tracks(step_px), 0
+    for part in parts(None):
+        yield Chunk(tracks[start : start + len(part)], part)
+        start += len(part)
 
 
 def _with_backgrounds(

@@ -23,6 +23,7 @@ from withinpx.certificate.membership import Templates, searches_of
 from withinpx.data.recording import Source, open_recording
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
+from withinpx.discovery.classes import Classes
 from withinpx.discovery.exposure import in_light_of
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
@@ -73,6 +74,7 @@ class Detector:
     appearances: tuple[
         NDArray[np.float64], ...
     ] = ()  # of each heatmap, codes (m, k) that it showed, the usual one first
+    classes: Classes | None = None  # of objects that look alike, one heatmap each; None if every heatmap has one object
 
     def __repr__(self) -> str:
         size, count = "x".join(map(str, self.recording)), len(self.certificate.objects)
@@ -273,6 +275,7 @@ class Detector:
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
             "appearances": [codes.tolist() for codes in self.appearances],
+            "class_areas": None if self.classes is None else self.classes.areas,
             "background_sha256": hashlib.sha256(background).hexdigest(),
             "templates_sha256": hashlib.sha256(templates).hexdigest(),
             "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
@@ -314,6 +317,7 @@ class Detector:
                     for codes in about.get("appearances", [])
                     if model.config.appearance
                 ),
+                _read_classes(about.get("class_areas")),
             )
             detector._check_shapes()
         except InputError:
@@ -343,6 +347,10 @@ class Detector:
             or (self.sharp is not None and (self.sharp.ndim, self.sharp.dtype) != (4, np.dtype(np.float32)))
         ):
             raise ValueError
+
+
+def _read_classes(areas: list[float] | None) -> Classes | None:
+    return None if areas is None else Classes((float(areas[0]), float(areas[1])))
 
 
 def _read_shift(content: dict[str, Any]) -> Shift:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from withinpx.certificate.certificate import Certificate
+from withinpx.discovery.classes import Classes
 from withinpx.discovery.inspection import Inspection
 from withinpx.errors import BrokenTrainingError
 from withinpx.tracking.attempt import ATTEMPTS, Attempt, Setup, attempt
@@ -35,9 +36,18 @@ class Fitting:
     """The search for the hypothesis that is certified best. With a folder, it can be resumed."""
 
     def __init__(
-        self, inspection: Inspection, options: TrackOptions, settings: FitSettings, report: Report, out: Path | None
+        self,
+        inspection: Inspection,
+        options: TrackOptions,
+        settings: FitSettings,
+        report: Report,
+        out: Path | None,
+        *,
+        classes: Classes | None = None,
     ) -> None:
+        """With ``classes`` the inspected clip is of views of one object each."""
         self._inspection, self._options, self._report, self._out = inspection, options, report, out
+        self._classes, self._attempts = classes, attempts_folder(classes)
         self._settings = replace(settings, callbacks=(*settings.callbacks, TrainingEvents(report)))
         self._change = Change.of(inspection)
         self._tried: list[Tried] = []
@@ -94,9 +104,9 @@ class Fitting:
         if trial.appearance:
             options = replace(options, appearance=trial.appearance)
         hypothesis, settings = self._inspection.hypotheses[trial.hypothesis], self._settings
-        setup = make_setup(self._inspection.under(hypothesis), options, self._report)
+        setup = make_setup(self._inspection.under(hypothesis), options, self._report, self._classes)
         if self._out is not None:
-            folder = self._out / ATTEMPTS / trial.folders[-1]
+            folder = self._out / self._attempts / trial.folders[-1]
             folder.mkdir(parents=True, exist_ok=True)
             settings = replace(settings, folder=folder)
         earlier = self._best.attempt.detector.model if trial.rounds > 1 and self._best is not None else None
@@ -118,7 +128,14 @@ class Fitting:
         return f"hypothesis {trial.hypothesis} ({self._records[trial.hypothesis].why}), {network}"
 
 
-def make_setup(original: Inspection, options: TrackOptions, report: Report = silent) -> Setup:
+def attempts_folder(classes: Classes | None) -> Path:
+    """Where logs and checkpoints of unfinished attempts are, in the folder of the run."""
+    return Path(ATTEMPTS, "classes" if classes is not None else "")
+
+
+def make_setup(
+    original: Inspection, options: TrackOptions, report: Report = silent, classes: Classes | None = None
+) -> Setup:
     """The clip at the scale at which its objects can be rendered, and the network for it."""
     scale = working_scale(original)
     inspection = original.scaled(scale) if scale < 1 else original
@@ -130,4 +147,4 @@ def make_setup(original: Inspection, options: TrackOptions, report: Report = sil
         messages.append(f"objects of {low:.0f} to {high:.0f} px are processed at {scale:g} of their size")
     for message in (*messages, *(f"warning: {warning}" for warning in plan.warnings)):
         report(Event("inspecting", message=message))
-    return Setup(inspection, plan, original if scale < 1 else None)
+    return Setup(inspection, plan, original if scale < 1 else None, None if classes is None else classes.scaled(scale))

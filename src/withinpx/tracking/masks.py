@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]  # (height, width)
 def object_mask(detector: Detector, tracks: Tracks, row: int, index: int) -> Mask:
     """The mask of one object in one tracked frame, of the recording's size."""
     model = detector.model
-    device, heatmap = next(model.parameters()).device, detector.certificate.objects[index].object
+    device, heatmap = next(model.parameters()).device, detector.certificate.objects[tracks.certificate_of[index]].object
     position = detector.selection.from_recording(tracks.z[row, index])
     z = torch.tensor(position, dtype=torch.float32, device=device).expand(1, model.config.objects, 2)
     background = torch.from_numpy(detector.background.images[:1]).permute(0, 3, 1, 2).to(device)

@@ -63,6 +63,11 @@ def onnx_bytes(detector: Detector) -> bytes:
             "This detector's camera moves: its background is estimated from frames before and after, and an ONNX graph "
             "sees one frame at a time."
         )
+    if detector.classes is not None:
+        raise InputError(
+            "This detector's objects look alike: it looks at them one by one, and an ONNX graph sees whole frames. Use "
+            "withinpx detect."
+        )
     _check_rigid(detector)
     return _exported(DetectorGraph(detector), detector.recording, detector.model.config.colours, Verdicts._fields)
 

@@ -66,6 +66,9 @@ class TrackOptions(InspectOptions):
     """The first seed to try."""
     budget: float = 600.0
     """Seconds within which another hypothesis is tried if one is refused."""
+    step: float | None = None
+    """The largest step along an axis, px, that any object makes from one frame to the next; it decides which identities
+    of objects that look alike are proved. Measured if not given."""
     overlay: bool = True
     """Write overlay.mp4."""
 
@@ -88,5 +91,7 @@ class DetectOptions:
     """Where to compute."""
     certificate: Literal["sets", "theorem"] = "sets"
     """`theorem` skips the search for feasible sets: faster, with the theorem's wider bound only."""
+    step: float | None = None
+    """The largest step along an axis, px, of objects that look alike; measured if not given."""
     backend: Literal["torch", "onnx"] = "torch"
     """`onnx` runs the encoder with onnxruntime, over the whole frame."""

@@ -130,11 +130,13 @@ def write_page(
     The tracks' objects, the thumbnails (height, width, colours) and the colours are in the certificate's order. The
     hypotheses are those of the run. ``summary`` and ``appearance`` are figures to embed.
     """
-    if tracks.objects != len(certificate.objects):
-        raise InputError(f"The tracks have {tracks.objects} objects, the certificate {len(certificate.objects)}.")
+    count = len(certificate.objects)
+    if tracks.classes is None and tracks.objects != count:
+        raise InputError(f"The tracks have {tracks.objects} objects, the certificate {count}.")
     colours = colours or [colour_of(index) for index in range(tracks.objects)]
+    each = tracks.one_of_each(count)
     rows = [
-        _Row(obj, tracks, column, colours[column], _thumbnail(thumbnails[column : column + 1], colours[column]))
+        _Row(obj, each, column, colours[column], _thumbnail(thumbnails[column : column + 1], colours[column]))
         for column, obj in enumerate(certificate.objects)
     ]
     page = _page(certificate, tracks, rows, summary, hypotheses=hypotheses, appearance=appearance)
@@ -151,24 +153,43 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
             because = BECAUSE.get(check.name, check.name)
             advice = f" What to do: {obj.advice}." if obj.advice else ""
             sentences.append(f"Object {obj.object} is refused because {because}: {check.message}.{advice}")
-    good = [column for column, obj in enumerate(certificate.objects) if obj.certified]
+    certificates = [certificate.objects[index] for index in tracks.certificate_of]
+    good = [column for column, obj in enumerate(certificates) if obj.certified]
     proved = tracks.bounds[:, good][tracks.certified[:, good]]
     present, certified = int(tracks.present[:, good].sum()), len(proved)
     if not certified:
         return [*sentences, "No position has a proved bound."]
     largest, usual = (bound_text(float(bound))[1:] for bound in (proved.max(), np.median(proved)))
     half = "" if usual == largest else f", and half of them within {usual}"
-    whose = "" if certificate.certified else f" of {_names([certificate.objects[column].object for column in good])}"
+    whose = (
+        "" if certificate.certified else f" of {_names([obj.object for obj in certificate.objects if obj.certified])}"
+    )
     sure = ", for certain," if certificate.support > 0 else ""  # else it holds for a part of the Gaussian only
-    searched = any(certificate.objects[column].membership is not None for column in good)
+    searched = any(certificates[column].membership is not None for column in good)
+    unlike = ", no two objects look the same" if tracks.classes is None else ""
     alike = ", looks as in frames that training never saw" if searched else ""
     others = "" if certified == present else " The others are marked as refused and have no bound."
     return [
         *sentences,
         f"Every certified position (x, y){whose} is within {largest} of the object's centre{half}, along each "
-        f"axis{sure} if the background is known, no two objects look the same, each was seen at different "
+        f"axis{sure} if the background is known{unlike}, each was seen at different "
         f"positions{alike}, and each is rendered where the frame shows it. All but the first are measured below.",
         f"{certified} of {present} positions{whose} ({_percent(certified / present)}) are certified.{others}",
+        *_identity_sentences(tracks),
+    ]
+
+
+def _identity_sentences(tracks: Tracks) -> list[str]:
+    """What is proved of which object is which, where they look alike."""
+    if tracks.proved is None:
+        return []
+    links, proved = int(np.isfinite(tracks.proved).sum()), int((tracks.proved == 1).sum())
+    share = f" ({_percent(proved / links)})" if links else ""
+    return [
+        f"Objects that look alike are told apart by where they can be: {proved} of {links} links to the frame "
+        f"before{share} are proved, if no object steps further than {tracks.step_px:.1f} px along an axis from one "
+        "frame to the next. That was measured on links which are not proved; give --step if you know it. All other "
+        "links are guesses.",
     ]
 
 

@@ -72,12 +72,12 @@ class Result:
         """The colour of each object's marks, #RRGGBB, near its own."""
         from withinpx.tracking.colours import object_colours  # noqa: PLC0415  (OpenCV)
 
-        return object_colours(self.detector)
+        return object_colours(self.detector, self.tracks)
 
     @cached_property
     def thumbnails(self) -> list[NDArray[np.uint8]]:
-        """Each object as the decoder renders it, (height, width, colours)."""
-        tracks, detector = self.tracks, self.detector
+        """Each object of the certificate as the decoder renders it, (height, width, colours)."""
+        tracks, detector = self.tracks.one_of_each(len(self.certificate.objects)), self.detector
         heatmaps = detector.model.config.objects
         z, present = np.zeros((len(tracks), heatmaps, 2)), np.zeros((len(tracks), heatmaps), np.bool_)
         used = [obj.object for obj in self.certificate.objects]
@@ -100,10 +100,11 @@ class Result:
         """What each entry of the appearance code does to each object; None if there is no code."""
         from withinpx.tracking.appearance_figure import plot_appearance  # noqa: PLC0415  (matplotlib)
 
-        codes = self.tracks.codes
-        if not codes.shape[-1]:
+        tracks = self.tracks
+        if not tracks.codes.shape[-1]:
             return None
-        shown = [codes[self.tracks.present[:, column], column] for column in range(self.tracks.objects)]
+        own = [tracks.certificate_of == index for index in range(len(self.certificate.objects))]
+        shown = [tracks.codes[:, columns][tracks.present[:, columns]] for columns in own]
         return plot_appearance(self.detector, shown)
 
     def save(self, folder: str | PathLike[str], *, overlay: bool = True) -> Path:

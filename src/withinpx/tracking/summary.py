@@ -58,11 +58,12 @@ def plot_summary(
         y_axes.set_xlabel(_times(tracks)[1])
         _add_legend(x_axes, tracks)
         upper.align_ylabels([x_axes, y_axes])
+        each = tracks.one_of_each(len(thumbnails))
         for index, pixels in enumerate(thumbnails):
             left, top = index % columns / columns + 0.005, 1 - index // columns * CELL / heights[2]
             width, height = THUMBNAIL / WIDTH, THUMBNAIL / heights[2]
             axes = lower.add_axes((left, top - height, width, height), xticks=[], yticks=[])
-            _plot_object(axes, pixels, caption(tracks, index), colours[index])
+            _plot_object(axes, pixels, caption(each, index), colours[index])
         figure.draw_without_rendering()  # styles the ticks within this context
     return figure
 

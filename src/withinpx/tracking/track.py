@@ -10,6 +10,7 @@ from typing import Any
 from withinpx.data.recording import OnFrame, Recording, Source, open_recording
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
+from withinpx.discovery.classes import as_classes, groups_of
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
@@ -17,7 +18,7 @@ from withinpx.files import check_is_new, write_atomically
 from withinpx.tracking.attempt import ATTEMPTS, Setup
 from withinpx.tracking.detect import Chunk, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.fitting import Fitted, Fitting, make_setup
+from withinpx.tracking.fitting import Fitted, Fitting, attempts_folder, make_setup
 from withinpx.tracking.options import InspectOptions, TrackOptions
 from withinpx.tracking.progress import Event, Report, reporting, silent
 from withinpx.tracking.record import HYPOTHESES, Records, read_records
@@ -152,8 +153,40 @@ class _Run:
         started = time.monotonic()
         inspection = read_and_inspect(self.recording, self.options, self.report)
         self._begin(resume)
+        return self._detect(*self._fitted(inspection, started))
+
+    def _fitted(self, inspection: Inspection, started: float) -> tuple[Fitted, Records]:
+        """The hypothesis that is certified best. Objects that look alike are tried as classes."""
+        may_be_classes = not (inspection.unordered or inspection.camera_moves)
+        alike = inspection.alike if may_be_classes else []
+        as_alike = self._as_classes(inspection, alike, started) if alike else None
+        if as_alike is not None and _certifies(as_alike[0]):
+            return as_alike
         fitting = Fitting(inspection, self.options, self.settings, self.report, self.out)
-        return self._detect(fitting.run(started), fitting.records)
+        best = fitting.run(started)
+        twins = [refusal.objects for refusal in best.tried.refusals if refusal.reason == "distinct"]
+        if may_be_classes and twins and as_alike is None:
+            chosen = inspection.under(inspection.hypotheses[best.tried.trial.hypothesis])
+            pairs = [(pair[0], pair[1]) for pair in twins if max(pair) < len(chosen.objects)]
+            as_alike = self._as_classes(chosen, pairs, started)
+        if as_alike is not None and _certifies(as_alike[0]):
+            return as_alike
+        return best, fitting.records
+
+    def _as_classes(
+        self, inspection: Inspection, pairs: list[tuple[int, int]], started: float
+    ) -> tuple[Fitted, Records] | None:
+        """Fit views of one object each, with one heatmap for all that look alike; None if there are no such views."""
+        groups = groups_of(len(inspection.objects), pairs)
+        views = as_classes(inspection, groups)
+        if views is None:
+            return None
+        isolated, classes = views
+        count, kinds = len(inspection.objects), len(isolated.objects)
+        message = f"{count} objects look alike: {kinds} class{'es' * (kinds != 1)}, looked at one by one"
+        self.report(Event("training", message=message))
+        fitting = Fitting(isolated, self.options, self.settings, self.report, self.out, classes=classes)
+        return fitting.run(started), fitting.records
 
     def _detect(self, best: Fitted, hypotheses: Records) -> Result:
         """Detect in every frame; with a folder, write everything into it, log.jsonl last."""
@@ -181,6 +214,7 @@ class _Run:
             report=self.report,
             on_chunk=receive,
             frames=clip.stream() if as_recorded else None,  # no frame is decoded twice
+            step_px=self.options.step,
         )
         if self.out is None:
             tracks = Tracks.joined(parts)
@@ -189,8 +223,13 @@ class _Run:
         self.report(Event("writing", 0, 2))
         result.write_report(self.out)
         self.report(Event("writing", 1, 2))
-        rounds = [self.out / ATTEMPTS / folder for folder in best.tried.trial.folders]
+        rounds = [self.out / attempts_folder(best.setup.classes) / folder for folder in best.tried.trial.folders]
         write_atomically(self.out / LOG, b"".join((folder / LOG).read_bytes() for folder in rounds))
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
         self.report(Event("writing", 2, 2))
         return result
+
+
+def _certifies(best: Fitted) -> bool:
+    """Is any object certified?"""
+    return any(obj.certified for obj in best.certificate.objects)

@@ -63,6 +63,10 @@ class Tracks:
     height: int
     unordered: bool = False  # a set of images without an order: no displacement has a meaning
     codes: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  # (f, n, k): appearance, each entry from -1 to 1
+    step_px: float | None = None  # assumed of objects that look alike: the largest step along an axis between frames
+    classes: NDArray[np.int64] | None = None  # (n,): which object of the certificate each is one of; None if all differ
+    proved: Array | None = None  # (f, n), of objects that look alike: ``identity_certified``
+    guessed: Array | None = None  # (f, n), of those: ``identity_p``
 
     def __post_init__(self) -> None:
         if not self.codes.size and self.codes.shape[:2] != self.present.shape:  # left out: there is no code
@@ -120,13 +124,41 @@ class Tracks:
     def identity_certified(self) -> Array:
         """1 where a position is proved to be the object of the previous frame, 0 where not, NaN where undefined.
 
-        Objects are certified only if no two look alike, so two certified positions in a row are the same object's.
+        Distinct objects are certified only if no two look alike, so two certified positions in a row are the same
+        object's. For objects that look alike it must be proved (theory/identity.py).
         """
+        if self.proved is not None:
+            return self.proved
         identity = np.full(self.bounds.shape, np.nan)
         if not self.unordered:
             linked = self.certified[1:] & self.certified[:-1]
             identity[1:] = np.where(self.present[1:], linked, np.nan)
         return identity
+
+    @property
+    def identity_p(self) -> Array:
+        """(f, n), the probability of a link that is guessed; NaN where it is proved, or no link is guessed."""
+        return np.full(self.bounds.shape, np.nan) if self.guessed is None else self.guessed
+
+    @property
+    def certificate_of(self) -> NDArray[np.int64]:
+        """(n,): which object of the certificate, by its place there, each object is one of."""
+        return np.arange(self.objects) if self.classes is None else self.classes
+
+    def one_of_each(self, count: int) -> "Tracks":
+        """One column per object of the certificate; for a class, in every frame the object of which least is proved."""
+        if self.classes is None:
+            return self
+        worst = np.where(self.present, np.where(self.certified, np.nan_to_num(self.bounds), np.inf), -np.inf)
+        own = self.classes[None] == np.arange(count)[:, None]  # (count, n)
+        chosen = np.where(own[None], worst[:, None], -np.inf).argmax(axis=-1)  # (f, count)
+        rows = np.arange(len(self))[:, None]
+        arrays: dict[str, Any] = {
+            name: getattr(self, name)[rows, chosen] for name in _ARRAYS if name not in ("frames", "times_s")
+        }
+        seen = arrays["present"] & own.any(axis=1)
+        arrays |= {"present": seen, "reasons": np.where(seen, arrays["reasons"], "absent")}
+        return replace(self, **arrays, classes=None, step_px=None, proved=None, guessed=None)
 
     @property
     def boxes(self) -> Array:
@@ -135,14 +167,20 @@ class Tracks:
 
     def __getitem__(self, rows: slice) -> "Tracks":
         """A span of the tracked frames."""
-        part: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        part: dict[str, Any] = {name: getattr(self, name)[rows] for name in (*_ARRAYS, *self._identities)}
         return replace(self, **part)
 
     @classmethod
     def joined(cls, parts: Sequence["Tracks"]) -> "Tracks":
         """Consecutive parts of one recording as one."""
-        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+        names = (*_ARRAYS, *parts[0]._identities)
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         return replace(parts[0], **joined)
+
+    @property
+    def _identities(self) -> tuple[str, ...]:
+        """The arrays that only objects which look alike have."""
+        return tuple(name for name in ("proved", "guessed") if getattr(self, name) is not None)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per frame and object, with the columns of tracks.csv."""
@@ -172,7 +210,7 @@ class Tracks:
                 "certified": self.certified.ravel(),
                 "reason": self.reasons.ravel(),
                 "identity_certified": identity.astype("boolean"),
-                "identity_p": np.nan,  # there are no guessed links: objects that look alike are refused
+                "identity_p": self.identity_p.ravel().round(DECIMALS),
                 "set_px": _up(self.set_px),
                 **{f"{CODE}{number}": entry for number, entry in enumerate(codes)},
             },
@@ -246,7 +284,8 @@ class Tracks:
         return np.where(self.present, np.where(self.certified, 1.0, 0.5), 0.0)
 
 
-_ARRAYS = tuple(item.name for item in fields(Tracks) if item.name not in ("width", "height", "unordered"))
+_NOT_PER_FRAME = ("width", "height", "unordered", "step_px", "classes", "proved", "guessed")
+_ARRAYS = tuple(item.name for item in fields(Tracks) if item.name not in _NOT_PER_FRAME)
 _PAIRS = ("positions", "sizes", "z")
 
 
@@ -331,6 +370,8 @@ class TracksWriter:
                 self._file.write(",".join(COLUMNS) + "\n")
             else:
                 about = {name: getattr(self._last, name) for name in ("width", "height", "unordered")}
+                if self._last.classes is not None:
+                    about |= {"step_px": self._last.step_px, "classes": self._last.classes.tolist()}
                 write_json(self._path.with_suffix(".json"), about)
 
 
@@ -343,9 +384,13 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
     path = Path(path)
     table = _read_table(path)
     objects = _count_objects(path, table["frame"].to_numpy(), table["object"].to_numpy())
-    about = {"width": width, "height": height, "unordered": False}
+    about: dict[str, Any] = {"width": width, "height": height, "unordered": False}
     if width is None or height is None:
         about = _read_about(path)
+    alike: dict[str, Any] = {}
+    if about.get("classes") is not None:
+        about["classes"] = np.array(about["classes"], np.int64)
+        alike = {"proved": "identity_certified", "guessed": "identity_p"}
 
     def column(*names: str) -> Any:
         values = np.stack([table[name].to_numpy() for name in names], axis=-1)
@@ -366,7 +411,8 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
             sigma_px=column("sigma_px"),
             set_px=column("set_px"),
             codes=_codes(table, objects),
-            **about,  # type: ignore[arg-type]
+            **{name: column(own) for name, own in alike.items()},
+            **about,
         )
     except InputError as error:
         raise InputError(f"{path} is no complete tracks table: {error}") from None
@@ -382,7 +428,8 @@ def _codes(table: "pd.DataFrame", objects: int) -> Array:
 def _read_about(path: Path) -> dict[str, Any]:
     beside = path.with_suffix(".json")
     about = read_json(beside) if beside.exists() else None
-    if not isinstance(about, dict) or set(about) != {"width", "height", "unordered"}:
+    required = {"width", "height", "unordered"}
+    if not isinstance(about, dict) or set(about) not in (required, required | {"step_px", "classes"}):
         raise InputError(
             f"The frame size of {path} is unknown ({beside.name} is missing or broken): give width and height."
         )

@@ -1,0 +1,112 @@
+"""Objects that look alike, as classes: what one of them by itself covers, and views that show one object each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from withinpx.data.clip import Clip
+from withinpx.discovery.background import BackgroundModel, ByteImages, to_uint8
+from withinpx.discovery.hypotheses import Hypothesis
+from withinpx.discovery.inspection import MOST_FRAMES, Inspection
+from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_changes
+from withinpx.discovery.regions import Region, find_regions, nearest_regions, only_region
+from withinpx.theory.fences import fences
+
+PART = 0.5  # of the smallest object's area: a smaller region is a part of one, or noise
+DIFFERS = 1.0  # of appearance_distance: what is further from a class does not belong to it
+EDGE_PX = 1.0  # by which the side of a region varies with its edges
+
+Groups = tuple[tuple[int, ...], ...]  # numbers of objects, one group per class
+
+
+@dataclass(frozen=True)
+class Classes:
+    """How regions of a frame are read: as one object, as several that touch, or as none."""
+
+    areas: tuple[float, float]  # of a region that is one object, px of the frames it is found in
+
+    @property
+    def least(self) -> float:
+        """The area from which a region counts."""
+        return PART * self.areas[0]
+
+    def scaled(self, by: float) -> "Classes":
+        """For frames of another size."""
+        return replace(self, areas=(self.areas[0] * by**2, self.areas[1] * by**2))
+
+    def find(self, image: ByteImages, background: BackgroundModel, frame: int = 0) -> list[Region]:
+        """The regions of a frame that count."""
+        regions = find_regions(find_changes(image, background, frame))
+        return [region for region in regions if region.blob.area >= self.least]
+
+    def is_one(self, blob: Blob) -> bool:
+        """Is a region no larger than one object? Whether it is all of one is for the certificate to say."""
+        return blob.area <= self.areas[1]
+
+
+def groups_of(count: int, pairs: Sequence[tuple[int, int]]) -> Groups:
+    """Classes of ``count`` objects: those that are joined by pairs which look alike."""
+    group = list(range(count))
+    for one, other in pairs:
+        joined, kept = group[other], group[one]
+        group = [kept if number == joined else number for number in group]
+    return tuple(tuple(index for index in range(count) if group[index] == number) for number in sorted(set(group)))
+
+
+def areas_of_one(blobs: Sequence[Blob]) -> tuple[float, float]:
+    """Between which areas a region is one object by itself, from those of a class that the border does not cut off."""
+    sides = np.sqrt([blob.area for blob in blobs if not blob.cut_off] or [blob.area for blob in blobs])
+    low, high = fences(sides, EDGE_PX)
+    return max(low, 1.0) ** 2, high**2
+
+
+def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Classes] | None:
+    """The clip as views of one object each, with one object for each group; None if no object is seen by itself.
+
+    Every view is a frame in which all but one detection is background. Of all detections as many are taken, evenly over
+    the clip, as frames of a recording are inspected.
+    """
+    members = [[blob for index in group for blob in inspection.objects[index].blobs] for group in groups]
+    ranges = [areas_of_one(blobs) for blobs in members]
+    appearances = np.array([MovingObject(tuple(blobs)).appearance for blobs in members])
+    classes = Classes((min(low for low, _ in ranges), max(high for _, high in ranges)))
+    clip, background = inspection.clip, inspection.background
+    found = [classes.find(image, background, frame) for frame, image in enumerate(clip.frames)]
+    singles: list[tuple[int, int, int]] = []  # frame, region, class
+    for frame, regions in enumerate(found):
+        for number, region in enumerate(regions):
+            apart = appearance_distance(appearances, region.blob.appearance)
+            kind = int(apart.argmin())
+            low, high = ranges[kind]
+            if apart[kind] < DIFFERS and low <= region.blob.area <= high and not region.blob.cut_off:
+                singles.append((frame, number, kind))
+    chosen = _evenly(singles, MOST_FRAMES)
+    if not chosen:
+        return None
+    still = to_uint8(background.images)[0]
+    images, blobs = [], [list[Blob]() for _ in groups]
+    for view, (frame, number, kind) in enumerate(chosen):
+        cells = nearest_regions((clip.height, clip.width), found[frame])
+        images.append(only_region(clip.frames[frame], still, cells, number))
+        blobs[kind].append(replace(found[frame][number].blob, frame=view))
+    shown = [tuple(own) for own in blobs if own]
+    objects = tuple(MovingObject(own) for own in shown)
+    views = _views(clip, np.stack(images), np.array([frame for frame, _, _ in chosen]))
+    sizes = ", ".join(str(len(group)) for group in groups)
+    why = f"{len(objects)} class{'es' * (len(objects) != 1)} of objects that look alike ({sizes} followed)"
+    hypothesis = Hypothesis(background, objects, False, 1.0, 1.0, why)
+    camera = np.zeros((len(images), 2))
+    isolated = Inspection(views, background, objects, (), camera, False, (hypothesis,))
+    return isolated, classes
+
+
+def _views(clip: Clip, images: ByteImages, frames: NDArray[np.intp]) -> Clip:
+    return replace(clip, frames=images, times_s=clip.times_s[frames], numbers=clip.numbers[frames], complete=False)
+
+
+def _evenly(items: list[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+    if len(items) <= most:
+        return items
+    return [items[index * len(items) // most] for index in range(most)]

@@ -1,0 +1,282 @@
+"""A detector of classes over frames: a view of each region, its verdict, and all of them linked into tracks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from withinpx.discovery.background import ByteImages
+from withinpx.discovery.classes import Classes
+from withinpx.discovery.exposure import in_light_of
+from withinpx.discovery.regions import Cells, Region, nearest_regions
+from withinpx.inference.isolated import IsolatedFrames, IsolatedPixels, Isolation
+from withinpx.inference.observation import Observations
+from withinpx.inference.outline import EDGE_PX
+from withinpx.inference.run import frames_on, planes_on, run_views
+from withinpx.tracking.detector import Detector
+from withinpx.tracking.identity import Detections, link, usual_step
+from withinpx.tracking.tracks import Tracks
+
+VIEWS = 256  # that are observed together
+TOUCHING = "touching"
+NUMBERS = ("bounds", "theorem_px", "residual_px", "sigma_px", "set_px")  # of the tracks, one per frame and object
+PAIRS = ("positions", "sizes", "z")
+PER_OBJECT = (*NUMBERS, *PAIRS, "present", "reasons", "codes")
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a few frames show: one row per region, in px of the recording."""
+
+    frame: NDArray[np.int64]  # (v,), index of the frame
+    tracks: Tracks | None  # one row per region that may be one object, one column per class; None if there is none
+    row: NDArray[np.int64]  # (v,): of the tracks; -1 where a region is several objects
+    column: NDArray[np.int64]  # (v,): the class
+    box: Array  # (v, 4)
+    pixels: tuple[Array, ...]  # (k, 2) of each region that is several objects, else empty
+
+    def values(self, index: int, position: Array, size: float) -> dict[str, Any]:
+        """What the tracks hold of an object in a region; ``position`` and ``size`` where the network says nothing."""
+        row, column = int(self.row[index]), int(self.column[index])
+        if row >= 0 and self.tracks is not None and self.tracks.present[row, column]:
+            return {name: getattr(self.tracks, name)[row, column] for name in PER_OBJECT}
+        low, high = self.box[index].reshape(2, 2)
+        reason, sides = (TOUCHING, np.full(2, size)) if row < 0 else ("reconstruction", high - low)
+        return {"present": True, "positions": position, "z": position, "sizes": sides, "reasons": reason}
+
+
+def find(detector: Detector, images: ByteImages, *, sets: bool = True) -> Found:
+    """The regions of frames (f, h, w, c) of ``Detector.watched``."""
+    classes = detector.classes
+    if classes is None:
+        raise TypeError("a detector without classes")
+    sharp = None
+    if detector.sharp is None:
+        images = in_light_of(detector.background, images)
+    else:
+        sharp = in_light_of(replace(detector.background, images=detector.sharp), images)
+        images = detector.scaled(sharp)
+    regions = [classes.find(image, detector.background) for image in images]
+    cells = np.stack([nearest_regions(image.shape[:2], own) for image, own in zip(images, regions, strict=True)])
+    views = [
+        (frame, number)
+        for frame, own in enumerate(regions)
+        for number, region in enumerate(own)
+        if classes.is_one(region.blob)
+    ]
+    parts = [
+        _observed(detector, images, sharp, cells, views[start : start + VIEWS], sets=sets)
+        for start in range(0, len(views), VIEWS)
+    ]
+    tracks = _verdicts(detector, Observations.joined(parts), views, regions, cells) if parts else None
+    return _found(detector, classes, regions, views, tracks)
+
+
+def _observed(
+    detector: Detector,
+    images: ByteImages,
+    sharp: ByteImages | None,
+    cells: Cells,
+    views: Sequence[tuple[int, int]],
+    *,
+    sets: bool,
+) -> Observations:
+    """The network over some views; only the frames that they are of are taken along."""
+    device = next(detector.model.parameters()).device
+    first, last = views[0][0], views[-1][0] + 1
+    frame, number = (torch.tensor(values, device=device) for values in zip(*views, strict=True))
+    here = cells[first:last]
+    own = Isolation(frame - first, number, torch.from_numpy(here).to(device))
+    seen = frames_on(device, images[first:last], detector.background)
+    frames = IsolatedFrames(seen.images, seen.backgrounds, seen.changed, own)
+    zoom = 1.0
+    pixels = IsolatedPixels(seen.images, seen.backgrounds, own)
+    if sharp is not None and detector.sharp is not None:
+        zoom = detector.sharp_scale / detector.scale
+        wide = replace(own, cells=torch.from_numpy(_enlarged(here, sharp.shape[1:3])).to(device))
+        pixels = IsolatedPixels(planes_on(device, sharp[first:last]), planes_on(device, detector.sharp), wide)
+    searches = detector.searches if sets else ()
+    encoder_rf = detector.certificate.encoder_rf
+    return run_views(detector.model, frames, pixels, zoom, encoder_rf=encoder_rf, searches=searches)
+
+
+def _enlarged(cells: Cells, size: tuple[int, ...]) -> Cells:
+    """Cells (f, h, w) in frames of another size."""
+    rows, columns = (np.arange(length) * own // length for length, own in zip(size, cells.shape[1:], strict=True))
+    return np.ascontiguousarray(cells[:, rows[:, None], columns])
+
+
+def _verdicts(
+    detector: Detector,
+    seen: Observations,
+    views: Sequence[tuple[int, int]],
+    regions: Sequence[Sequence[Region]],
+    cells: Cells,
+) -> Tracks:
+    """One row per view, one column per class. An outline needs room for its edges between itself and the next."""
+    count = len(views)
+    tracks = detector.tracks(seen, np.arange(count), np.full(count, np.nan))
+    by_outline = np.array(
+        [obj.membership is not None and obj.membership.strength is not None for obj in detector.certificate.objects]
+    )
+    if not by_outline.any():
+        return tracks
+    zoom = detector.sharp_scale / detector.scale if detector.sharp is not None else 1.0
+    least = (EDGE_PX + 1) / zoom
+    room = [_room(cells[frame], own) for frame, own in enumerate(regions)]
+    close = np.array([room[frame][number] < least for frame, number in views])
+    refused = close[:, None] & by_outline & tracks.certified
+    return replace(
+        tracks,
+        reasons=np.where(refused, TOUCHING, tracks.reasons),
+        bounds=np.where(refused, np.nan, tracks.bounds),
+        theorem_px=np.where(refused, np.nan, tracks.theorem_px),
+        sigma_px=np.where(refused, np.nan, tracks.sigma_px),
+    )
+
+
+def _room(cells: Cells, regions: Sequence[Region]) -> list[float]:
+    """How far each region is from the cells of others, px."""
+    room = []
+    for number, region in enumerate(regions):
+        rows, columns = np.nonzero(region.mask)
+        rows, columns = rows + region.box[0].start, columns + region.box[1].start
+        away = 0
+        while away <= EDGE_PX + 1:
+            around = [
+                cells[(rows + down).clip(0, cells.shape[0] - 1), (columns + right).clip(0, cells.shape[1] - 1)]
+                for down, right in ((away + 1, 0), (-away - 1, 0), (0, away + 1), (0, -away - 1))
+            ]
+            if any((values != number).any() for values in around):
+                break
+            away += 1
+        room.append(float(away))
+    return room
+
+
+def _found(
+    detector: Detector,
+    classes: Classes,
+    regions: Sequence[Sequence[Region]],
+    views: Sequence[tuple[int, int]],
+    tracks: Tracks | None,
+) -> Found:
+    row_of = {view: row for row, view in enumerate(views)}
+    frames, rows, boxes, pixels = [], [], [], []
+    to_recording = detector.selection.to_recording
+    for frame, own in enumerate(regions):
+        for number, region in enumerate(own):
+            row = row_of.get((frame, number), -1)
+            left, top, right, bottom = region.blob.box
+            frames.append(frame)
+            rows.append(row)
+            boxes.append(to_recording(np.array([[left, top], [right, bottom]], np.float64)).ravel())
+            points = np.zeros((0, 2))
+            if row < 0:
+                down, across = np.nonzero(region.mask)
+                points = np.column_stack([across + region.box[1].start, down + region.box[0].start]) + 0.5
+                points = to_recording(points.astype(np.float64))
+            pixels.append(points)
+    chosen = np.array(rows, np.int64)
+    column = np.zeros(len(chosen), np.int64)
+    if tracks is not None:
+        column[chosen >= 0] = _classes_of(tracks)[chosen[chosen >= 0]]
+    return Found(np.array(frames, np.int64), tracks, chosen, column, np.array(boxes).reshape(-1, 4), tuple(pixels))
+
+
+def _classes_of(tracks: Tracks) -> NDArray[np.int64]:
+    """The class of each row: one that is certified, or present, if there is any; the nearest reconstruction first."""
+    rank = np.where(tracks.certified, 0.0, np.where(tracks.present, 1e3, 1e6)) + np.nan_to_num(tracks.residual_px)
+    return np.asarray(rank.argmin(axis=1))
+
+
+class Recorded:
+    """All that was found in a recording, as it is read."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._parts: list[Found] = []
+        self._frames: list[int] = []
+        self._times_s: list[float] = []
+
+    def add(self, images: ByteImages, frames: Sequence[int], times_s: Sequence[float], *, sets: bool = True) -> None:
+        found = find(self._detector, images, sets=sets)
+        self._parts.append(replace(found, frame=found.frame + len(self._frames)))
+        self._frames += frames
+        self._times_s += times_s
+
+    def detections(self) -> Detections:
+        """Every region as a candidate for an object."""
+        detector, parts = self._detector, self._parts
+        positions, bounds = [np.zeros((0, 2))], [np.zeros(0)]
+        for part in parts:
+            middle = (part.box[:, :2] + part.box[:, 2:]) / 2
+            bound = np.full(len(part.row), np.nan)
+            one = part.row >= 0
+            if part.tracks is not None:
+                at = part.row[one], part.column[one]
+                shown = part.tracks.present[at]
+                middle[one] = np.where(shown[:, None], part.tracks.positions[at], middle[one])
+                bound[one] = np.where(part.tracks.certified[at], part.tracks.bounds[at], np.nan)
+            positions.append(middle)
+            bounds.append(bound)
+        classes = detector.classes
+        area = float(np.sqrt(classes.areas[0] * classes.areas[1])) if classes is not None else 1.0
+        return Detections(
+            np.concatenate([np.zeros(0, np.int64), *(part.frame for part in parts)]),
+            np.concatenate(positions),
+            np.concatenate(bounds),
+            np.concatenate([np.zeros((0, 4)), *(part.box for part in parts)]),
+            np.concatenate([np.zeros(0, np.bool_), *(part.row < 0 for part in parts)]),
+            [points for part in parts for points in part.pixels],
+            area / detector.scale**2,
+        )
+
+    def tracks(self, step_px: float | None = None) -> Tracks:
+        """Tracks of the whole recording; ``step_px`` is what an object steps at most, measured if not given."""
+        found, detector = self.detections(), self._detector
+        step = usual_step(found) if step_px is None else step_px
+        links = link(found, *detector.recording, step)
+        shape = len(self._frames), max(1, links.objects)
+        arrays = _empty(shape, detector.model.config.appearance)
+        identity, probability = np.full(shape, np.nan), np.full(shape, np.nan)
+        classes = np.zeros(shape[1], np.int64)
+        source = [(part, index) for part in self._parts for index in range(len(part.row))]
+        for number, own, position, proved, guess in zip(
+            links.detection, links.object, links.position, links.proved, links.probability, strict=True
+        ):
+            part, index = source[number]
+            at = int(found.frame[number]), int(own)
+            identity[at], probability[at] = proved, guess
+            for name, value in part.values(index, position, found.size).items():
+                arrays[name][at] = value
+            classes[own] = part.column[index] if part.row[index] >= 0 else classes[own]
+        return Tracks(
+            frames=np.array(self._frames),
+            times_s=np.array(self._times_s, np.float64),
+            **arrays,
+            width=detector.recording[0],
+            height=detector.recording[1],
+            step_px=step,
+            classes=classes,
+            proved=identity,
+            guessed=probability,
+        )
+
+
+def _empty(shape: tuple[int, int], entries: int) -> dict[str, Any]:
+    """Arrays of tracks in which no object is present."""
+    arrays = {name: np.full(shape, np.nan) for name in NUMBERS}
+    pairs = {name: np.full((*shape, 2), np.nan) for name in PAIRS}
+    return {
+        **arrays,
+        **pairs,
+        "present": np.zeros(shape, np.bool_),
+        "reasons": np.full(shape, "absent", "<U16"),
+        "codes": np.zeros((*shape, entries)),
+    }
