@@ -117,8 +117,9 @@ def identities(made: ZooClip, tracks: Tracks, at: NDArray[np.intp]) -> Row:
         switches += int((known & ~same).sum())
         links += int(np.isfinite(tracks.identity_certified[frame]).sum())
         shown = [np.flatnonzero(made.visible[row] >= SHOWN) for row in (frame - 1, frame)]
-        boxes = [np.tile(made.truth[row, own], 2) for row, own in zip((frame - 1, frame), shown, strict=True)]
-        possible = proved_links(*boxes, step, *(at_border(box, step, *size) for box in boxes))
+        before, after = (np.tile(made.truth[row, own], 2) for row, own in zip((frame - 1, frame), shown, strict=True))
+        hidden = [at_border(boxes, step, *size) for boxes in (before, after)]
+        possible = proved_links(before, after, step, hidden[0], hidden[1])
         for one, other in zip(*np.nonzero(possible), strict=True):
             disc = int(shown[0][one])
             if disc == shown[1][other] and (made.visible[frame - 1 : frame + 1, disc] >= WHOLE).all():

@@ -9,6 +9,7 @@ from tests.tracked_clip import TrackedClip
 from withinpx.data.scenes import BLUE, RED, YELLOW
 from withinpx.palette import rgb
 from withinpx.tracking.colours import object_colours, own_colours
+from withinpx.tracking.tracks import read_tracks
 
 
 def test_a_colour_is_the_mean_over_the_object_alone() -> None:
@@ -19,7 +20,7 @@ def test_a_colour_is_the_mean_over_the_object_alone() -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_red_disc_is_marked_red_and_a_blue_square_blue(tracked: TrackedClip) -> None:
-    marks = object_colours(tracked.detector, tracked.tracks)
+    marks = object_colours(tracked.detector, read_tracks(tracked.folder / "tracks.csv"))
     assert len(marks) == 3  # none for the spare heatmap
     hues, expected = (
         [rgb_to_hsv(*colour)[0] for colour in colours] for colours in (map(rgb, marks), (RED, BLUE, YELLOW))

@@ -75,8 +75,7 @@ def detect(
     """Stream a recording through a detector; with a folder, write tracks.csv and overlay.mp4 into it.
 
     ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already. Without
-    ``sets`` the bound is the theorem's only. ``step_px`` is the largest step of objects that look alike, None to measure
-    it.
+    ``sets`` the bound is the theorem's only. ``step_px``: the largest step of objects that look alike, None if unknown.
     """
     counts = Counts()
     with ExitStack() as stack:

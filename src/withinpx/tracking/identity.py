@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ class Detections:
     bound: Array  # (v,), NaN where the position is not certified
     box: Array  # (v, 4): left, top, right, bottom of the region
     several: NDArray[np.bool_]  # (v,): objects that touch
+    one: NDArray[np.bool_]  # (v,): is it seen to be one object, by a feasible set? The theorem alone does not say so
     pixels: Sequence[Array]  # (k, 2) of each region that is several objects, else empty
     usual_area: float  # of one object, px
 
@@ -210,28 +212,62 @@ def _proved(
 ) -> Array:
     """1 where a row is proved to be the same object as that object's row of the frame before, 0 where not."""
     proved = np.full(len(detection), np.nan)
-    reach, certified = found.reach, ~np.isnan(found.bound)
+    reach = found.reach
     doors = _doors(found, detection, number, size, step_px)
     hidden = at_border(reach, step_px, *size)
     if len(doors):
         hidden |= (gaps(reach, doors) <= step_px).any(axis=1)
-    frames = found.frame
-    of_frame = {frame: np.flatnonzero(frames == frame) for frame in np.unique(frames).tolist()}
-    sure: set[tuple[int, int]] = set()
-    for frame, before in of_frame.items():
-        after = of_frame.get(frame + 1)
-        if after is None:
+    sure = found.one & ~found.several & ~_may_hold_another(found, detection, number, size, step_px)
+    frames = _by_frame(found.frame)
+    links: set[tuple[int, int]] = set()
+    for before, after in pairwise(frames):
+        if found.frame[after[0]] != found.frame[before[0]] + 1:
             continue
-        links = proved_links(reach[before], reach[after], step_px, hidden[before], hidden[after])
-        links &= (certified & ~found.several)[before][:, None] & (certified & ~found.several)[after][None]
-        sure |= {(int(before[row]), int(after[column])) for row, column in zip(*np.nonzero(links), strict=True)}
+        possible = proved_links(reach[before], reach[after], step_px, hidden[before], hidden[after])
+        possible &= sure[before][:, None] & sure[after][None]
+        links |= {(int(before[row]), int(after[column])) for row, column in zip(*np.nonzero(possible), strict=True)}
     last: dict[int, int] = {}
-    for row in np.argsort(frames[detection], kind="stable").tolist():
+    for row in np.argsort(found.frame[detection], kind="stable").tolist():
         own, known = int(number[row]), int(detection[row])
         if own in last:
-            proved[row] = float((last[own], known) in sure)
+            proved[row] = float((last[own], known) in links)
         last[own] = known
     return proved
+
+
+def _may_hold_another(
+    found: Detections, detection: NDArray[np.int64], number: NDArray[np.int64], size: tuple[int, int], step_px: float
+) -> NDArray[np.bool_]:
+    """Which detections (v,) may hold an object that was seen before, did not leave, and is not seen now.
+
+    One that passes under another is in the other's region, which need not be larger than one object.
+    """
+    reach, flagged = found.reach, np.zeros(len(found), np.bool_)
+    inner = ~at_border(reach, step_px + found.size / 2, *size)
+    frames = _by_frame(found.frame)
+    rows_of = {int(own): detection[number == own] for own in np.unique(number)}
+    at = {own: set(found.frame[rows].tolist()) for own, rows in rows_of.items()}
+    first = {own: min(frames) for own, frames in at.items()}
+    missing: dict[int, Array] = {}  # object -> the boxes in which it may be
+    before: dict[int, int] = {}  # object -> its last detection
+    for here in frames:
+        frame = int(found.frame[here[0]])
+        own_now = {own for own in rows_of if frame in at[own]}
+        for own, known in before.items():
+            if own not in own_now and own not in missing and inner[known]:
+                missing[own] = reach[known][None]
+        born = [own for own in own_now if first[own] == frame]
+        for own in [own for own in missing if own in own_now]:
+            del missing[own]
+        for own, boxes in list(missing.items()):
+            near = here[(gaps(boxes, reach[here]) <= step_px).any(axis=0)]
+            if any(int(rows_of[new][0]) in near for new in born):
+                del missing[own]  # seen again, under another number
+            elif len(near):
+                flagged[near] = True
+                missing[own] = reach[near]
+        before |= {own: int(rows_of[own][found.frame[rows_of[own]] == frame][0]) for own in own_now}
+    return flagged
 
 
 def _doors(

@@ -62,7 +62,8 @@ theorem_px plus the distance from z to (x, y).</li>
 <li>Each object is rendered where the frame shows it.</li>
 <li>Where it belongs, its rendering differs from the frame by no more than in frames that training never saw, times
 1.25.</li>
-<li>The object's box lies between what differs from the background by half of its strength, and by a sixteenth.</li>
+<li>The object's box lies between what differs from the background by half of its strength, and where its edges, as they
+fall from there, reach zero.</li>
 <li>All but the first were measured on this recording. Another camera, other light or other objects need another
 certificate.</li>
 </ul></section>

@@ -213,18 +213,20 @@ class Recorded:
     def detections(self) -> Detections:
         """Every region as a candidate for an object."""
         detector, parts = self._detector, self._parts
-        positions, bounds = [np.zeros((0, 2))], [np.zeros(0)]
+        positions, bounds, ones = [np.zeros((0, 2))], [np.zeros(0)], [np.zeros(0, np.bool_)]
         for part in parts:
             middle = (part.box[:, :2] + part.box[:, 2:]) / 2
             bound = np.full(len(part.row), np.nan)
-            one = part.row >= 0
+            one, seen_as_one = part.row >= 0, np.zeros(len(part.row), np.bool_)
             if part.tracks is not None:
                 at = part.row[one], part.column[one]
                 shown = part.tracks.present[at]
                 middle[one] = np.where(shown[:, None], part.tracks.positions[at], middle[one])
                 bound[one] = np.where(part.tracks.certified[at], part.tracks.bounds[at], np.nan)
+                seen_as_one[one] = part.tracks.certified[at] & np.isfinite(part.tracks.set_px[at])
             positions.append(middle)
             bounds.append(bound)
+            ones.append(seen_as_one)
         classes = detector.classes
         area = float(np.sqrt(classes.areas[0] * classes.areas[1])) if classes is not None else 1.0
         return Detections(
@@ -233,6 +235,7 @@ class Recorded:
             np.concatenate(bounds),
             np.concatenate([np.zeros((0, 4)), *(part.box for part in parts)]),
             np.concatenate([np.zeros(0, np.bool_), *(part.row < 0 for part in parts)]),
+            np.concatenate(ones),
             [points for part in parts for points in part.pixels],
             area / detector.scale**2,
         )
