@@ -51,7 +51,7 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
     """COCO results, and the data set without annotations that ``COCO().loadRes`` needs beside them.
 
     The image id is the frame's number in the recording, the category id the object's number plus one. COCO counts
-    pixels as we do. ``certified``, ``bound_px`` and ``reason`` are ours; its tools keep what they do not know.
+    pixels as we do. ``certified``, ``bound_px``, ``reason`` and ``identity_certified`` are ours; its tools keep what they do not know.
     """
     if detector is not None and detector.recording != (tracks.width, tracks.height):
         made_for, given = "x".join(map(str, detector.recording)), f"{tracks.width}x{tracks.height}"
@@ -71,6 +71,7 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
 
 def _coco_results(tracks: Tracks, detector: Detector | None) -> Iterator[dict[str, Any]]:
     boxes, scores, bounds = tracks.boxes.round(4), tracks.scores, tracks.bounds.round(4)
+    identity = tracks.identity_certified
     for row, index in np.argwhere(tracks.present).tolist():
         result = {
             "image_id": int(tracks.frames[row]),
@@ -80,6 +81,7 @@ def _coco_results(tracks: Tracks, detector: Detector | None) -> Iterator[dict[st
             "certified": bool(tracks.certified[row, index]),
             "bound_px": float(bounds[row, index]) if np.isfinite(bounds[row, index]) else None,
             "reason": str(tracks.reasons[row, index]),
+            "identity_certified": None if np.isnan(identity[row, index]) else bool(identity[row, index]),
         }
         if detector is not None:
             result["segmentation"] = run_lengths(object_mask(detector, tracks, row, index))
@@ -127,7 +129,8 @@ def write_dlc(tracks: Tracks, path: Path) -> Path:
 
 def write_verdicts(tracks: Tracks, path: Path) -> Path:
     """What is proved of every object in every frame; frames and objects count from 0, as in ``tracks.csv``."""
-    table = tracks.to_dataframe()[["frame", "object", "present", "certified", "bound_px", "reason"]]
-    flags = {name: table[name].astype(int) for name in ("present", "certified")}
+    names = ["frame", "object", "present", "certified", "bound_px", "reason", "identity_certified", "identity_p"]
+    table = tracks.to_dataframe()[names]
+    flags = {name: table[name].astype("Int8") for name in ("present", "certified", "identity_certified")}
     write_atomically(path, table.assign(**flags, bound_px=table.bound_px.round(4)).to_csv(index=False).encode())
     return path
