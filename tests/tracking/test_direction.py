@@ -55,7 +55,7 @@ def test_an_animal_that_backs_up_for_half_its_length_is_not_turned_around() -> N
 def test_a_round_object_has_no_axis() -> None:
     noise = np.random.default_rng(0).normal(0, 0.02, (10_000, 2))
     assert has_axis(noise).mean() == pytest.approx(0.01, abs=0.005)
-    assert has_axis(noise + [0.2, 0]).all()
+    assert has_axis(noise + np.array([0.2, 0])).all()
 
 
 def test_an_object_that_does_not_move_has_no_leading_end() -> None:

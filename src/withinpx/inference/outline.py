@@ -104,8 +104,10 @@ def elongation_of(mask: Mask) -> Array:
     Angles go from x to y. Doubled, an axis has one angle, and the mean of several vectors has a meaning.
     """
     rows, columns = np.nonzero(mask)
-    (xx, xy), (_, yy) = np.cov(np.stack([columns, rows]), bias=True) + np.eye(2) / 12  # a pixel is a square
-    return np.asarray(np.array([xx - yy, 2 * xy]) / (xx + yy))
+    x, y = columns - columns.mean(), rows - rows.mean()
+    xx, yy = (float(axis @ axis) / len(axis) + 1 / 12 for axis in (x, y))  # a pixel is a square
+    xy = float(x @ y) / len(x)
+    return np.array([xx - yy, 2 * xy]) / (xx + yy)
 
 
 def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
