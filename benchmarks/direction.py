@@ -2,17 +2,20 @@
 
     python benchmarks/direction.py DETECTED_FOLDER/tracks.csv
     python benchmarks/direction.py DETECTED_FOLDER/tracks.csv --treadmill CLIP
+    python benchmarks/direction.py DETECTED_FOLDER/tracks.csv --figure directions.png --frames 3000 3300
 
 An animal walks where it moves faster than so many of its lengths per second, from an eighth of a second before the
 frame to an eighth after it. On a treadmill its motion is also measured against the floor, whose own motion shows in
-what is printed on it.
+what is printed on it. The figure shows a trajectory with its directions.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -20,6 +23,8 @@ from result_tables import markdown_table
 from withinpx import Tracks, read_tracks
 from withinpx.data.recording import open_recording
 from withinpx.data.selection import Selection
+from withinpx.figures import STYLE, save_figure
+from withinpx.palette import colour_of
 
 HALF_S = 1 / 8  # before and after a frame
 SPEEDS = (0.5, 1.0)  # lengths per second
@@ -29,6 +34,7 @@ BLUR_PX = 3.0  # what is printed is finer, what light does is coarser
 STILL_PX = 2 * BLUR_PX  # what is still correlates with itself up to here
 BORDER = 0.1  # of each side of the frame shows the walls
 NEAR_PX = 24  # around the animal the floor is not seen
+ARROWS, WIDTH = 30, 5.0  # of a figure; inches
 
 Array = NDArray[np.float64]
 
@@ -68,22 +74,57 @@ def compare(tracks: Tracks, positions: Array) -> list[list[str]]:
     moved = np.full_like(positions, np.nan)
     moved[half:-half] = positions[2 * half :] - positions[: -2 * half]
     speed = np.hypot(*moved.T) / (2 * half / fps) / length
-    differences = np.abs((angles - np.degrees(np.arctan2(moved[:, 1], moved[:, 0])) + 180) % 360 - 180)
+    differences = (angles - np.degrees(np.arctan2(moved[:, 1], moved[:, 0])) + 180) % 360 - 180
     rows = []
     for slowest in SPEEDS:
-        walks = differences[(speed > slowest) & np.isfinite(differences)]
+        signed = differences[(speed > slowest) & np.isfinite(differences)]
+        walks = np.abs(signed)
         axis = np.minimum(walks, 180 - walks)
-        numbers = np.median(walks), np.median(axis), 100 * (walks > 90).mean()
+        numbers = np.median(walks), np.median(axis), np.median(signed), 100 * (walks > 90).mean()
         rows.append([f"{slowest:g}", f"{len(walks):,}", *(f"{number:.1f}" for number in numbers)])
     return rows
+
+
+def plot(tracks: Tracks, frames: tuple[int, int]) -> Figure:
+    """The trajectory of these frames, with an arrow from the middle of the animal to its front at some of them."""
+    part = tracks[int(np.searchsorted(tracks.frames, frames[0])) : int(np.searchsorted(tracks.frames, frames[1]))]
+    x, y = np.where(part.present[:, :1], part.positions[:, 0], np.nan).T
+    angles = np.radians(part.angles_deg[:, 0])
+    half = float(np.median(part.sizes[part.present[:, 0], 0].max(axis=1))) / 2
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, WIDTH), layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot(x, y, color="0.6", linewidth=1.2, label="trajectory")
+        rows = np.arange(0, len(part), max(1, len(part) // ARROWS))
+        along, across = half * np.cos(angles[rows]), half * np.sin(angles[rows])
+        arrows = {
+            "angles": "xy",
+            "scale_units": "xy",
+            "scale": 1,
+            "width": 0.005,
+            "color": colour_of(0),
+        }
+        axes.quiver(x[rows], y[rows], along, across, **arrows, label="angle_deg, half as long as the animal")
+        limits = {
+            "xlim": (np.nanmin(x) - half, np.nanmax(x) + half),
+            "ylim": (np.nanmax(y) + half, np.nanmin(y) - half),
+        }
+        axes.set(xlabel="x [px]", ylabel="y [px]", aspect="equal", **limits)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+    return figure
 
 
 def main() -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("tracks", type=Path)
     parser.add_argument("--treadmill", type=Path, metavar="CLIP")
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--frames", type=int, nargs=2, default=(0, 300), metavar=("FIRST", "LAST"))
     given = parser.parse_args()
     tracks = read_tracks(given.tracks)
+    if given.figure is not None:
+        print(f"Wrote {save_figure(plot(tracks, given.frames), given.figure)}")
+        return
     known, shown = np.isfinite(tracks.angles_deg[:, 0]).sum(), tracks.present[:, 0].sum()
     print(f"{known:,} of {shown:,} positions have an angle.\n")
     positions = np.where(tracks.present[:, :1], tracks.positions[:, 0], np.nan)
@@ -93,7 +134,7 @@ def main() -> None:
         print("Px per frame by which the floor moves:", ", ".join(f"({x:.1f}, {y:.1f})" for x, y in motion), "\n")
         part = np.arange(len(tracks)) * PARTS // len(tracks)
         rows += [["the floor", *row] for row in compare(tracks, positions - np.cumsum(motion[part], axis=0))]
-    header = ["motion against", "lengths/s", "frames", "median difference", "of the axis", "wrong end, %"]
+    header = ["motion against", "lengths/s", "frames", "median difference", "of the axis", "signed", "wrong end, %"]
     print("\n".join(markdown_table(header, rows)))
 
 
