@@ -12,6 +12,7 @@ what is printed on it. The figure shows a trajectory with its directions.
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -97,7 +98,7 @@ def plot(tracks: Tracks, frames: tuple[int, int]) -> Figure:
         axes.plot(x, y, color="0.6", linewidth=1.2, label="trajectory")
         rows = np.arange(0, len(part), max(1, len(part) // ARROWS))
         along, across = half * np.cos(angles[rows]), half * np.sin(angles[rows])
-        arrows = {
+        arrows: dict[str, Any] = {
             "angles": "xy",
             "scale_units": "xy",
             "scale": 1,
