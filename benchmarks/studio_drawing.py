@@ -19,7 +19,7 @@ from timing import median_seconds
 from withinpx.discovery.background import BackgroundModel
 from withinpx.model.autoencoder import new_network
 from withinpx.studio.app import DEMO
-from withinpx.studio.rendering import Position, Renderer
+from withinpx.studio.rendering import Loaded, Position, Renderer
 from withinpx.studio.runs import OUT
 from withinpx.tracking.detector import Detector
 
@@ -57,7 +57,7 @@ def main(times: int = 30) -> None:
         dense = median_seconds(partial(decode_densely, detector), max(3, times // 10))
         renderer = Renderer()
         folder = DEMO / OUT / f"{width}"
-        renderer._loaded[folder] = detector  # it was never written to the disk
+        renderer._loaded[folder] = Loaded(folder, detector)  # it was never written to the disk
         positions: list[Position] = [(width / 2 + 20 * index, height / 2) for index in range(objects)]
         ours = median_seconds(partial(render, renderer, folder, positions), times)
         renderer.close()

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import withinpx
 from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, TrackedClip, brief_training, small_training
-from withinpx.tracking.tracks import COLUMNS
+from withinpx.tracking.tracks import columns_with
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -68,7 +68,7 @@ def test_a_result_is_saved_when_asked_and_reads_its_tracks_lazily(result: within
 
 def test_the_table_is_a_dataframe_with_the_columns_of_the_file(result: withinpx.Result) -> None:
     table = result.tracks.to_dataframe()
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == columns_with(0)
     assert len(table) == 3 * FRAMES
     first = table[table["frame"] == 0]
     assert first["motion_px"].isna().all()

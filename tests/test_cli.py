@@ -131,6 +131,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("detect OUT clip.mp4 --out OUT", "There is no detector folder"),
         ("edit OUT --path 0:1,1 --out OUT", "There is no detector folder"),
         ("edit OUT --path 0:1,1", "Nothing to write"),
+        ("edit OUT --path 0:1,1 --appearance 3 --out OUT", "There is no detector folder"),
     ],
 )
 def test_a_mistake_gets_one_line_and_writes_nothing(

@@ -34,7 +34,7 @@ from withinpx.theory import SizeRange
 from withinpx.theory.bound import GATE_PX
 from withinpx.tracking.appearance_figure import STEPS, plot_appearance, render_entries
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.edit import edited_frames, empty_frame
+from withinpx.tracking.edit import codes_in, edited_frames, empty_frame
 from withinpx.tracking.masks import object_mask
 from withinpx.tracking.onnx_file import onnx_bytes
 from withinpx.tracking.result import Result
@@ -113,6 +113,27 @@ def test_an_edited_object_is_rendered_with_its_code_where_its_path_is(detector: 
     changed = np.abs(frame.astype(int) - empty_frame(detector)).max(axis=-1) > (BRIGHT - DARK) // 2
     rows, columns = np.nonzero(changed)
     assert (rows.mean(), columns.mean()) == pytest.approx((20, 30), abs=0.5)
+
+
+def test_an_edited_object_appears_as_in_a_frame_of_its_clip(detector: Detector) -> None:
+    tracks = detector.tracks(detector.observe(squares()), np.arange(100, 130), np.full(30, np.nan))
+    codes = codes_in(detector, tracks, {0: 107})
+    np.testing.assert_array_equal(codes[0], tracks.codes[7, 0])
+    np.testing.assert_array_equal(codes_in(detector, tracks, {}), detector.usual_codes)
+
+
+def test_an_appearance_that_no_frame_shows_is_refused(detector: Detector) -> None:
+    tracks = detector.tracks(detector.observe(squares()), np.arange(30), np.full(30, np.nan))
+    with pytest.raises(InputError, match="Frame 30 is not tracked: the tracks have frames 0 to 29"):
+        codes_in(detector, tracks, {0: 30})
+    with pytest.raises(InputError, match="There is no object 1: the detector follows 0"):
+        codes_in(detector, tracks, {1: 3})
+    absent = tracks.present.copy()
+    absent[:5] = False
+    with pytest.raises(InputError, match="Frame 2 does not show object 0: 5 is the nearest that does"):
+        codes_in(detector, replace(tracks, present=absent), {0: 2})
+    with pytest.raises(InputError, match="do not hold the detector's appearance codes"):
+        codes_in(detector, replace(tracks, codes=tracks.codes[..., :1]), {0: 2})
 
 
 def test_every_entry_of_the_code_has_a_row_of_renderings(detector: Detector) -> None:

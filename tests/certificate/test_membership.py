@@ -40,7 +40,9 @@ def with_sets(seen: Observations, half: float, size: float = 1.0) -> Observation
     """Sets that reach this far around where each template is drawn, at this size."""
     drawn = seen.centre - size * np.array(MEMBERSHIP.middle)
     residual, sizes = np.full(seen.present.shape, 0.4), np.full(seen.present.shape, size)
-    return replace(seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half, sizes))
+    return replace(
+        seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half, sizes, np.full_like(drawn, np.nan))
+    )
 
 
 def tracks_of(seen: Observations, known: Certificate) -> Tracks:

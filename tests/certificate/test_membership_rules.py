@@ -19,6 +19,7 @@ from withinpx.inference.feasible import Search
 from withinpx.inference.observation import Feasible
 
 POSITIONS = np.full((5, 1, 2), 20.0)
+NO_AXES = np.full_like(POSITIONS, np.nan)
 # trained on, kept out twice, refused, beside another object
 RESIDUAL = np.array([[9.0], [0.4], [0.5], [7.0], [8.0]])
 GOOD, ALONE = np.array([True, True, True, False, True]), np.array([[True], [True], [True], [True], [False]])
@@ -34,7 +35,7 @@ CASE.theorem_px = partial(Case.theorem_px, CASE)
 
 def measured(monkeypatch: pytest.MonkeyPatch, sizes: float = 1.0) -> _Candidate:
     monkeypatch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
-    first = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.full_like(RESIDUAL, sizes))
+    first = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.full_like(RESIDUAL, sizes), NO_AXES)
     shift = Shift.constant(np.zeros(2))
     one = _Candidate(certificate().objects[0], GOOD, Search(blob(), 7.0), blob(), shift, membership.NOWHERE)
     known = membership._measured(CASE, one, first)
@@ -73,5 +74,5 @@ def test_one_planted_position_outside_its_set_refuses_the_object(
         monkeypatch.setattr(membership, name, lambda *_: object())
     case: Any = SimpleNamespace(**vars(CASE), footage=SimpleNamespace(zoom=1.0), stage=None)
     case.accepted_and_within = lambda *_: (np.array(accepted), np.array(within))
-    found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL))
+    found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL), NO_AXES)
     assert membership._planted(case, known, found).met is met

@@ -125,3 +125,24 @@ def test_a_faint_reflection_nearby_cannot_be_the_object() -> None:
 def test_the_edges_of_a_faint_object_are_not_clear() -> None:
     assert not Outline(strength=0.1, noise=0.03).is_clear
     assert Outline(strength=0.2, noise=0.03).is_clear
+
+
+@pytest.mark.parametrize("degrees", [-80, -30, 0, 20, 45, 90])
+def test_the_elongation_is_at_twice_the_angle_of_the_body_whatever_the_tail(degrees: float) -> None:
+    along, across = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    x, y = COLUMNS - 48, ROWS - 48
+    forward, sideways = x * along + y * across, y * along - x * across
+    body = (forward / 16) ** 2 + (sideways / 8) ** 2 <= 1
+    tail = (np.abs(forward + sideways + 14) < 1.2) & (forward < -8) & (forward > -28)  # at an angle to the body
+    for shape in (body, body | tail):
+        found = centre_range(OUTLINE, view_of(shape, noise=0.006))
+        assert found is not None
+        angle = np.degrees(np.arctan2(*found.elongation[::-1])) / 2
+        assert abs((angle - degrees + 90) % 180 - 90) < 3
+        assert np.hypot(*found.elongation) == pytest.approx((16**2 - 8**2) / (16**2 + 8**2), abs=0.05)
+
+
+def test_a_disc_is_not_elongated() -> None:
+    found = centre_range(OUTLINE, view_of(disc(48.3, 47.9, 14), noise=0.006))
+    assert found is not None
+    assert np.hypot(*found.elongation) < 0.03

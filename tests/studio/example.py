@@ -17,7 +17,7 @@ from withinpx.data.clip import Clip
 from withinpx.data.scenes import write_clip_video
 from withinpx.studio.frames import video_footage
 from withinpx.studio.options import Options
-from withinpx.studio.rendering import Position
+from withinpx.studio.rendering import Appearance, Position
 from withinpx.studio.runs import CLIP, DESCRIPTION, OUT, PREVIEW, Run, Runs
 
 EXAMPLE_ID, EXAMPLE_NAME = "0123456789abcdef", "three objects.mp4"
@@ -119,6 +119,8 @@ def tracks_table() -> pd.DataFrame:
         "identity_certified": 0,
         "identity_p": np.nan,
         "set_px": np.nan,
+        "code_0": np.where(present, np.sin(np.arange(FRAMES) / 9)[:, None], np.nan),
+        "angle_deg": np.nan,
     }
     return pd.DataFrame({name: values if np.isscalar(values) else values.ravel() for name, values in columns.items()})
 
@@ -200,12 +202,16 @@ class FakeRenderer:
 
     def __init__(self) -> None:
         self.images = 0  # rendered so far
+        self.appearance: Appearance = None  # of the last image
 
-    def image(self, folder: Path, positions: list[Position]) -> "Future[bytes]":
+    def image(self, folder: Path, positions: list[Position], appearance: Appearance) -> "Future[bytes]":
         self.images += 1
+        self.appearance = appearance
         return _done(png(draw(positions)))
 
-    def video(self, folder: Path, trajectories: list[list[Position]], fps: float) -> "Future[bytes]":
+    def video(
+        self, folder: Path, trajectories: list[list[Position]], fps: float, appearance: Appearance
+    ) -> "Future[bytes]":
         return _done(b"\0\0\0\x18ftypmp42" + bytes(len(trajectories)))
 
     def preload(self, folder: Path) -> None:

@@ -335,6 +335,21 @@ def test_a_recorded_path_becomes_a_video(page: Page, server: Server) -> None:
     assert download.value.suggested_filename == "three objects_edited.mp4"
 
 
+def test_an_object_can_appear_as_in_another_frame(page: Page, server: Server) -> None:
+    show(page, server, "edit")
+    slider = page.get_by_role("slider", name="Appearance of object 1")
+    expect(page.get_by_text("Appearance: usual")).to_have_count(3)
+    slider.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Appearance: as in frame 2")).to_be_visible()
+    renderer = server.studio.renderer
+    assert isinstance(renderer, FakeRenderer)
+    wait_until(lambda: renderer.appearance == [None, 2, None])
+    page.keyboard.press("Home")
+    expect(page.get_by_text("Appearance: usual")).to_have_count(3)
+
+
 def test_an_object_can_be_hidden(page: Page, server: Server) -> None:
     show(page, server, "edit")
     page.get_by_role("checkbox", name="object 0").uncheck()

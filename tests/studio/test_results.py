@@ -166,6 +166,9 @@ def test_an_object_is_rendered_at_its_position_and_nowhere_else(client: TestClie
         {"positions": "here"},
         {},
         {"positions": ["first", None, None]},
+        {"positions": [[9, 9], None, None], "appearance": [3, None, None]},  # the demo's detector has no code
+        {"positions": [[9, 9], None, None], "appearance": [3]},
+        {"positions": [[9, 9], None, None], "appearance": ["first", None, None]},
     ],
 )
 def test_invalid_positions_are_refused(client: TestClient, scene: Json) -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from tests.tracking.scenes import made_up
 from withinpx.certificate.calibration import Shift, shifts_at
 from withinpx.certificate.certificate import Certificate, Limits, ObjectCertificate
 from withinpx.data.selection import Selection
@@ -19,9 +20,11 @@ from withinpx.model.autoencoder import NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.edit import (
+    codes_in,
     edited_frames,
     empty_frame,
     interpolate,
+    parse_appearances,
     parse_path,
     parse_paths,
     superimpose,
@@ -36,7 +39,11 @@ REACH = SUPPORT + DECODER_RF // 2 + 1  # px around z that the decoder can touch
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    """Untrained: objects have a random appearance, but they are rendered at their positions."""
+    return untrained()
+
+
+def untrained(appearance: int = 0) -> Detector:
+    """Objects have a random appearance, but they are rendered at their positions."""
     config = NetworkConfig(
         HEIGHT,
         WIDTH,
@@ -48,6 +55,7 @@ def detector() -> Detector:
         colours=3,
         channels=8,
         background=BackgroundMode.LAYERED,
+        appearance=appearance,
     )
     model = new_network(config, 0).eval()
     last: Any = model.decoder[-1]
@@ -112,6 +120,45 @@ def test_impossible_paths_are_refused(detector: Detector) -> None:
         edited_frames(detector, parse_paths(["0:20,20:20,400"]), 3)
     with pytest.raises(InputError, match="number of frames is 0"):
         edited_frames(detector, parse_paths(["0:20,20"]), 0)
+
+
+def test_appearances_are_parsed() -> None:
+    assert parse_appearances(["120"], [0, 2]) == {0: 120, 2: 120}
+    assert parse_appearances(["object=0:7", "2:9"], [0, 2]) == {0: 7, 2: 9}
+    assert parse_appearances([], [0]) == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["late"], "'late' is no frame: write it as 120"),
+        (["object=:7"], "'object=:7' is no frame"),
+        (["object=0:-7"], "is no frame"),
+        (["0:7:8"], "is no frame"),
+        (["7", "object=0:8"], "Object 0 has two appearances"),
+    ],
+)
+def test_an_appearance_with_a_typo_is_reported(texts: list[str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        parse_appearances(texts, [0])
+
+
+def test_a_detector_without_a_code_has_one_appearance(detector: Detector) -> None:
+    with pytest.raises(InputError, match="has no appearance code"):
+        codes_in(detector, made_up(), {0: 10})
+
+
+def test_an_object_is_rendered_as_it_appears_in_a_frame() -> None:
+    detector = untrained(appearance=2)
+    codes = np.random.default_rng(0).uniform(-1, 1, (8, 2, 2))
+    tracks = replace(made_up(), codes=np.concatenate([codes, codes[:, :1]], axis=1))
+    path = {0: np.array([[30.0, 20.0]])}
+    usual, first, second = (
+        next(edited_frames(detector, path, 1, codes_in(detector, tracks, frames))) for frames in ({}, {0: 10}, {0: 12})
+    )
+    assert (usual == next(edited_frames(detector, path, 1))).all()
+    assert (first != usual).any()
+    assert (first != second).any()
 
 
 def test_every_segment_of_a_path_takes_equally_long() -> None:

@@ -98,7 +98,7 @@ def test_chunks_of_frames_get_the_colours_of_their_objects(tmp_path: Path) -> No
     pixels = np.full((HEIGHT, WIDTH, 3), GREY, np.uint8)
     frames = [Frame(pixels, 0.1 * row, row, (WIDTH, HEIGHT)) for row in range(2)]
     with OverlayWriter(tmp_path / "overlay.mp4", 3, colours=colours) as writer:
-        writer.add_chunk(Chunk(tracks, frames))
+        writer.add_chunk(Chunk(tracks, frames, np.full_like(tracks.positions, np.nan)))
     for row, image in enumerate(images(tmp_path / "overlay.mp4")):
         x, y = np.floor(tracks.positions[row, 0] * FACTOR).astype(int)
         assert near(image[y, x], rgb(colours[0]))

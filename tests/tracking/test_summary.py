@@ -60,6 +60,7 @@ def many(objects: int) -> Tracks:
         "reasons",
         "sigma_px",
         "set_px",
+        "angles_deg",
     )
     tracks = made_up()
     repeated: Any = {name: getattr(tracks, name)[:, chosen] for name in names}

@@ -9,7 +9,7 @@ import pytest
 from tests.tracking.scenes import HEIGHT, WIDTH, made_up
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
-from withinpx.tracking.tracks import COLUMNS, TracksWriter, bound_text, read_tracks, write_tracks
+from withinpx.tracking.tracks import COLUMNS, TracksWriter, bound_text, columns_with, read_tracks, write_tracks
 
 
 def test_the_table_has_the_documented_columns(tmp_path: Path) -> None:
@@ -17,10 +17,10 @@ def test_the_table_has_the_documented_columns(tmp_path: Path) -> None:
     lines = (tmp_path / "tracks.csv").read_text().splitlines()
     assert lines[0] == (
         "frame,time_s,object,x,y,width,height,bound_px,motion_px,sigma_px,z_x,z_y,theorem_px,residual_px,"
-        "present,certified,reason,identity_certified,identity_p,set_px"
+        "present,certified,reason,identity_certified,identity_p,set_px,angle_deg"
     )
     assert len(lines) == 1 + 2 * 3
-    first, absent, second = (dict(zip(COLUMNS, lines[row].split(","), strict=True)) for row in (1, 3, 4))
+    first, absent, second = (dict(zip(columns_with(0), lines[row].split(","), strict=True)) for row in (1, 3, 4))
     assert (first["frame"], float(first["time_s"]), first["object"]) == ("10", made_up(2).times_s[0], "0")
     numbers = {
         name: float(first[name]) for name in ("x", "y", "width", "height", "bound_px", "z_x", "z_y", "theorem_px")
@@ -31,7 +31,7 @@ def test_the_table_has_the_documented_columns(tmp_path: Path) -> None:
     assert (float(second["motion_px"]), second["identity_certified"]) == (11.5, "1")
     assert (absent["present"], absent["certified"], absent["reason"]) == ("0", "0", "absent")
     empty = [name for name, cell in absent.items() if cell == ""]
-    assert empty == [*COLUMNS[3:14], "identity_certified", "identity_p", "set_px"]
+    assert empty == [*COLUMNS[3:14], "identity_certified", "identity_p", "set_px", "angle_deg"]
 
 
 def test_a_written_table_is_read_back(tmp_path: Path) -> None:
@@ -48,6 +48,15 @@ def test_a_written_table_is_read_back(tmp_path: Path) -> None:
         assert np.isnan(found[~tracks.present]).all()
     write_tracks(tmp_path / "again.csv", read)
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "tracks.csv").read_bytes()
+
+
+def test_a_table_of_before_angles_were_added_is_read(tmp_path: Path) -> None:
+    write_tracks(tmp_path / "tracks.csv", made_up())
+    lines = (tmp_path / "tracks.csv").read_text().splitlines()
+    (tmp_path / "tracks.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines))
+    read = read_tracks(tmp_path / "tracks.csv")
+    np.testing.assert_allclose(read.bounds, made_up().bounds, rtol=0, atol=5e-5)
+    assert np.isnan(read.angles_deg).all()
 
 
 def test_chunk_by_chunk_is_the_same_file(tmp_path: Path) -> None:
@@ -88,7 +97,7 @@ def broken(text: str, old: str, new: str) -> str:
         (lambda text: broken(text, "frame,", "image,"), "first line is not frame,time_s"),
         (lambda text: text.split("\n")[0], "has no rows"),
         (lambda text: broken(text, ",8.25,", ",left,"), "'left' for x in line 2: a number is needed"),
-        (lambda text: broken(text, ",8.25,", ","), "19 values in line 2 where 20 are needed"),
+        (lambda text: broken(text, ",8.25,", ","), "20 values in line 2 where 21 are needed"),
         (lambda text: broken(text, ",1,1,,", ",1,yes,,"), "'yes' for certified in line 2: 0 or 1 is needed"),
         (lambda text: broken(text, "\n10,", "\nnan,"), "'nan' for frame in line 2"),
         (lambda text: broken(text, ",8.25,", ",,"), "Object 0 is present in frame 10 but has no position"),

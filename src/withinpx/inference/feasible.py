@@ -53,9 +53,10 @@ def find_feasible(
         if search is None or not len(shown):
             continue
         if isinstance(search, Outline):
-            for frame, ((low, high, size), best) in _outlines(search, pixels, seen, index, zoom).items():
-                found.low[frame, index], found.high[frame, index] = low, high
-                found.best[frame, index], found.size[frame, index] = best, size
+            for frame, (limits, best) in _outlines(search, pixels, seen, index, zoom).items():
+                found.low[frame, index], found.high[frame, index] = limits.low, limits.high
+                found.best[frame, index], found.size[frame, index] = best, limits.size
+                found.elongation[frame, index] = limits.elongation
             continue
         z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
         sizes = search.template.size_at(zoom * middle)
@@ -93,7 +94,8 @@ def _outlines(
             continue  # the two disagree: the outline may be that of more than the object
         low, high = np.minimum(low, rendered), np.maximum(high, rendered)
         bound = np.maximum((high - low) / 2, SMALL * limits.size / zoom)
-        ranges[int(frame)] = CentreRange(low, high, limits.size / zoom), rendered.clip(high - bound, low + bound)
+        own = CentreRange(low, high, limits.size / zoom, limits.elongation)
+        ranges[int(frame)] = own, rendered.clip(high - bound, low + bound)
     return ranges
 
 

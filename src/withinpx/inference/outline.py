@@ -71,6 +71,7 @@ class CentreRange(NamedTuple):
     low: Array  # (2,): the smallest and
     high: Array  # (2,): the largest (x, y) that an object's centre can have
     size: float  # the larger side of its outline, midway between the inner and the outer one
+    elongation: Array  # (2,): of its body, see ``elongation_of``
 
 
 def centre_range(outline: Outline, view: View) -> CentreRange | None:
@@ -93,8 +94,20 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
     if ranges[0] is None or ranges[1] is None:
         return None
     corner = np.array([left, top], np.float64)
-    low, high = np.minimum(ranges[0].low, ranges[1].low), np.maximum(ranges[0].high, ranges[1].high)
-    return CentreRange(low + corner, high + corner, ranges[0].size)
+    low, high = np.minimum(ranges[0][0], ranges[1][0]), np.maximum(ranges[0][1], ranges[1][1])
+    return CentreRange(low + corner, high + corner, ranges[0][2], elongation_of(body[0]))
+
+
+def elongation_of(mask: Mask) -> Array:
+    """How elongated a mask is, from 0 (round) to 1 (a line), as a vector (2,) at twice the angle of its longer axis.
+
+    Angles go from x to y. Doubled, an axis has one angle, and the mean of several vectors has a meaning.
+    """
+    rows, columns = np.nonzero(mask)
+    x, y = columns - columns.mean(), rows - rows.mean()
+    xx, yy = (float(axis @ axis) / len(axis) + 1 / 12 for axis in (x, y))  # a pixel is a square
+    xy = float(x @ y) / len(x)
+    return np.array([xx - yy, 2 * xy]) / (xx + yy)
 
 
 def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
@@ -164,8 +177,10 @@ def _body(region: Mask, inner: Mask) -> tuple[Mask, Mask]:
     return body, np.asarray(region & near)
 
 
-def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outline) -> CentreRange | None:
-    """Where the centre of a body can be that covers all of an inner mask and nothing beyond an outer one."""
+def _range(
+    region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outline
+) -> tuple[Array, Array, float] | None:
+    """Where the centre of a body can be that covers all of an inner mask and nothing beyond an outer one; its size."""
     trunk, with_corners = body
     outer = region & with_corners & (strength > outline.level)
     inner = _opened(region & trunk & (strength > INNER * outline.strength), 1.0)
@@ -183,7 +198,7 @@ def _range(region: Mask, body: tuple[Mask, Mask], strength: Array, outline: Outl
         lows.append(min(middle - g, min(centroids) - HALF_PX))
         highs.append(max(middle + g, max(centroids) + HALF_PX))
         sides.append((last + far - first - near) / 2)
-    return CentreRange(np.array(lows), np.array(highs), max(sides))
+    return np.array(lows), np.array(highs), max(sides)
 
 
 def _edges(mask: Mask, strength: Array, level: float) -> list[tuple[float, float]]:

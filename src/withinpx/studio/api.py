@@ -65,6 +65,7 @@ OfStudio = Annotated[Studio, Depends(get_studio)]
 OfRun = Annotated[Run, Depends(get_run)]
 Results = Annotated[Path, Depends(get_results)]
 Position = tuple[FiniteFloat, FiniteFloat] | None
+Appearance = list[int | None] | None  # for each object, the frame that shows how it appears; null: as usual
 
 router = APIRouter(prefix="/api", dependencies=[Depends(require_token)])
 
@@ -209,6 +210,7 @@ class Scene(BaseModel):
     """The position of each object, px of the recording; null hides it."""
 
     positions: list[Position]
+    appearance: Appearance = None
 
 
 class Video(BaseModel):
@@ -216,18 +218,19 @@ class Video(BaseModel):
 
     trajectories: list[list[Position]]
     fps: Annotated[FiniteFloat, Field(ge=1, le=240)] = 25.0
+    appearance: Appearance = None
 
 
 @router.post("/runs/{run_id}/render", response_class=Response)
 async def render(out: Results, studio: OfStudio, scene: Scene) -> Response:
     """A PNG of the crop with the objects at these positions, rendered by the decoder."""
-    content = await wrap_future(studio.renderer.image(out, scene.positions))
+    content = await wrap_future(studio.renderer.image(out, scene.positions, scene.appearance))
     return Response(content, media_type="image/png", headers=NOT_CACHED)
 
 
 @router.post("/runs/{run_id}/video", response_class=Response)
 async def video(out: Results, studio: OfStudio, order: Video) -> Response:
     """An .mp4 with the objects on these trajectories, rendered by the decoder."""
-    content = await wrap_future(studio.renderer.video(out, order.trajectories, order.fps))
+    content = await wrap_future(studio.renderer.video(out, order.trajectories, order.fps, order.appearance))
     attached = {"Content-Disposition": 'attachment; filename="video.mp4"'}
     return Response(content, media_type="video/mp4", headers=attached)

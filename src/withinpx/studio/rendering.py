@@ -4,6 +4,8 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
@@ -14,12 +16,31 @@ from PIL import Image
 from starlette.exceptions import HTTPException
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from withinpx.tracking.detector import Detector
     from withinpx.tracking.mp4 import Pixels
+    from withinpx.tracking.tracks import Tracks
 
 MAX_FRAMES = 3000  # of a video
 MAX_LOADED = 3  # detectors
 Position = tuple[float, float] | None  # px of the recording; None hides the object
+Appearance = Sequence[int | None] | None  # for each object, the frame that shows how it appears; None: as usual
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A detector, and the tracks that it was made with."""
+
+    folder: Path
+    detector: "Detector"
+
+    @cached_property
+    def tracks(self) -> "Tracks":
+        from withinpx.tracking.tracks import TRACKS, read_tracks  # noqa: PLC0415
+
+        return read_tracks(self.folder / TRACKS)
 
 
 class Renderer:
@@ -29,28 +50,30 @@ class Renderer:
         self._images = ThreadPoolExecutor(1, "images", _configure_torch)
         self._videos = ThreadPoolExecutor(1, "videos", _configure_torch)
         self._lock = Lock()
-        self._loaded: OrderedDict[Path, Detector] = OrderedDict()
+        self._loaded: OrderedDict[Path, Loaded] = OrderedDict()
 
     def preload(self, folder: Path) -> None:
-        self._images.submit(self.detector, folder)
+        self._images.submit(self.load, folder)
 
-    def image(self, folder: Path, positions: Sequence[Position]) -> "Future[bytes]":
+    def image(self, folder: Path, positions: Sequence[Position], appearance: Appearance = None) -> "Future[bytes]":
         """A PNG of the detector's crop of the recording with the objects at these positions."""
-        return self._images.submit(self._render_image, folder, positions)
+        return self._images.submit(self._render_image, folder, positions, appearance)
 
-    def video(self, folder: Path, trajectories: Sequence[Sequence[Position]], fps: float) -> "Future[bytes]":
+    def video(
+        self, folder: Path, trajectories: Sequence[Sequence[Position]], fps: float, appearance: Appearance = None
+    ) -> "Future[bytes]":
         """An .mp4; ``trajectories`` holds the positions of all objects for each frame."""
-        return self._videos.submit(self._render_video, folder, trajectories, fps)
+        return self._videos.submit(self._render_video, folder, trajectories, fps, appearance)
 
-    def detector(self, folder: Path) -> "Detector":
+    def load(self, folder: Path) -> Loaded:
         from withinpx.tracking.detector import Detector  # noqa: PLC0415  (torch)
 
         with self._lock:
-            detector = self._loaded.pop(folder, None) or Detector.load(folder)
-            self._loaded[folder] = detector
+            loaded = self._loaded.pop(folder, None) or Loaded(folder, Detector.load(folder))
+            self._loaded[folder] = loaded
             while len(self._loaded) > MAX_LOADED:
                 self._loaded.popitem(last=False)
-            return detector
+            return loaded
 
     def unload(self, folder: Path) -> None:
         with self._lock:
@@ -60,13 +83,15 @@ class Renderer:
         for executor in (self._images, self._videos):
             executor.shutdown(wait=False, cancel_futures=True)
 
-    def _render_image(self, folder: Path, positions: Sequence[Position]) -> bytes:
-        content = BytesIO()
-        pixels = render(self.detector(folder), positions)
+    def _render_image(self, folder: Path, positions: Sequence[Position], appearance: Appearance) -> bytes:
+        content, loaded = BytesIO(), self.load(folder)
+        pixels = render(loaded.detector, positions, codes_of(loaded, appearance))
         Image.fromarray(pixels.squeeze()).save(content, "PNG", compress_level=1)
         return content.getvalue()
 
-    def _render_video(self, folder: Path, trajectories: Sequence[Sequence[Position]], fps: float) -> bytes:
+    def _render_video(
+        self, folder: Path, trajectories: Sequence[Sequence[Position]], fps: float, appearance: Appearance
+    ) -> bytes:
         from withinpx.tracking.mp4 import Mp4Writer, enlarged, enlargement, even_sided  # noqa: PLC0415
 
         if not trajectories:
@@ -74,17 +99,31 @@ class Renderer:
         if len(trajectories) > MAX_FRAMES:
             message = f"The video has {len(trajectories)} frames: record at most {MAX_FRAMES}."
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        detector = self.detector(folder)
+        loaded = self.load(folder)
+        codes = codes_of(loaded, appearance)
         with tempfile.TemporaryDirectory(prefix="withinpx-") as temporary:
             path = Path(temporary) / "video.mp4"
             with Mp4Writer(path, "video") as video:
                 for number, positions in enumerate(trajectories):
-                    pixels = render(detector, positions)
+                    pixels = render(loaded.detector, positions, codes)
                     video.add(even_sided(enlarged(pixels, enlargement(pixels))), number / fps)
             return path.read_bytes()
 
 
-def render(detector: "Detector", positions: Sequence[Position]) -> "Pixels":
+def codes_of(loaded: Loaded, appearance: Appearance) -> "NDArray[np.float64] | None":
+    """The appearance codes of the objects in these frames; None if each appears as usual."""
+    from withinpx.tracking.edit import codes_in  # noqa: PLC0415
+
+    if appearance is None or all(frame is None for frame in appearance):
+        return None
+    objects = loaded.detector.certificate.objects
+    if len(appearance) != len(objects):
+        raise _invalid(f"{len(appearance)} appearances were given for {len(objects)} objects.")
+    frames = {obj.object: frame for obj, frame in zip(objects, appearance, strict=True) if frame is not None}
+    return codes_in(loaded.detector, loaded.tracks, frames)
+
+
+def render(detector: "Detector", positions: Sequence[Position], codes: "NDArray[np.float64] | None" = None) -> "Pixels":
     """The background with the objects at these positions."""
     import numpy as np  # noqa: PLC0415
 
@@ -98,7 +137,7 @@ def render(detector: "Detector", positions: Sequence[Position]) -> "Pixels":
         for obj, position in zip(objects, positions, strict=True)
         if position is not None
     }
-    return next(edited_frames(detector, paths, 1)) if paths else empty_frame(detector)
+    return next(edited_frames(detector, paths, 1, codes)) if paths else empty_frame(detector)
 
 
 def _invalid(message: str) -> HTTPException:

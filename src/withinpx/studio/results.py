@@ -31,7 +31,7 @@ FILES = {  # name of the download: name in the run's folder
 DETECTOR = "detector.zip"
 DETECTOR_FILES = (  # all that ``withinpx detect`` and ``edit`` need
     *("model.safetensors", "detector.json", "background.safetensors", "background.png", "templates.safetensors"),
-    *("certificate.json", "log.jsonl", "run.json"),
+    *("certificate.json", "log.jsonl", "run.json", "tracks.csv", "tracks.json"),
 )
 
 
@@ -57,6 +57,7 @@ def tracks_json(run: Run, out: Path) -> dict[str, Any]:
         **{name: _per_object(table, name, table[name].astype(float).round(4)) for name in NUMBERS},
         **{name: _per_object(table, name, table[name] == 1) for name in FLAGS},
         "reason": _per_object(table, "reason", table["reason"].fillna("")),
+        "has_appearances": any(name.startswith("code_") for name in table.columns),
     }
 
 

@@ -13,6 +13,8 @@ from withinpx.tracking.detector import Detector
 
 STEPS = 7  # renderings in a row
 SIDE = 0.9  # inches, of a rendering
+FAINT = 0.1  # of the strongest difference from grey: what is fainter may be left out
+MARGIN_PX = 2  # around the object
 
 
 def plot_appearance(detector: Detector, shown: Sequence[NDArray[np.float64]]) -> Figure:
@@ -23,6 +25,7 @@ def plot_appearance(detector: Detector, shown: Sequence[NDArray[np.float64]]) ->
         rows = figure.subplots(len(shown) * entries, STEPS, squeeze=False)
         for number, (obj, codes) in enumerate(zip(detector.certificate.objects, shown, strict=True)):
             images, steps = render_entries(detector, obj.object, codes)
+            images = _around_object(images)
             for entry in range(entries):
                 cells = rows[number * entries + entry]
                 for cell, image, value in zip(cells, images[entry], steps[entry], strict=True):
@@ -49,3 +52,14 @@ def render_entries(
     rendered = render_alone(detector.model, middle, [heatmap] * len(flat), flat)
     images = ((rendered + GREY).clamp(0, 1) * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()
     return images.reshape(config.appearance, STEPS, *images.shape[1:]), steps
+
+
+def _around_object(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same square of all renderings (k, steps, h, w, c) that holds the object in each."""
+    strength = np.abs(images / 255.0 - GREY).max(axis=(0, 1, -1))
+    height, width = strength.shape
+    middle = np.array([height - 1, width - 1]) / 2
+    shown = np.argwhere(strength >= FAINT * strength.max())
+    half = int(np.ceil(np.abs(shown - middle).max())) + MARGIN_PX
+    rows, columns = (slice(max(0, int(at) - half), int(at) + half + 1) for at in middle)
+    return images[:, :, rows, columns]

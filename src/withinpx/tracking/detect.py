@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from withinpx.data.recording import Recording, prefetch
 from withinpx.data.selection import Frame
@@ -17,6 +18,7 @@ from withinpx.discovery.exposure import in_light_of
 from withinpx.errors import InputError
 from withinpx.inference.run import Encoder
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.direction import Directions
 from withinpx.tracking.progress import Event, Report, silent
 from withinpx.tracking.tracks import TRACKS, Tracks, TracksWriter
 
@@ -28,10 +30,26 @@ ANOTHER_SCENE = 0.5  # of the frame: footage that differs from the background by
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive frames with their tracks."""
+    """Consecutive frames with their tracks, in which angles are not known yet."""
 
     tracks: Tracks
     frames: list[Frame]  # as ``Detector.observe`` takes them
+    elongations: NDArray[np.float64]  # (f, n, 2), of each object's outline (inference/outline.py)
+
+
+class Collected:
+    """The tracks of all chunks as one."""
+
+    def __init__(self) -> None:
+        self._parts: list[Tracks] = []
+        self._directions = Directions()
+
+    def add(self, chunk: Chunk) -> None:
+        self._parts.append(chunk.tracks)
+        self._directions.add(chunk.tracks, chunk.elongations)
+
+    def tracks(self) -> Tracks:
+        return replace(Tracks.joined(self._parts), angles_deg=self._directions.angles_deg())
 
 
 OnChunk = Callable[[Chunk], None]
@@ -77,19 +95,22 @@ def detect(
     ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already. Without
     ``sets`` the bound is the theorem's only. ``step_px``: the largest step of objects that look alike, None if unknown.
     """
-    counts = Counts()
+    counts, directions = Counts(), Directions()
     with ExitStack() as stack:
         receivers: list[OnChunk] = [] if on_chunk is None else [on_chunk]
-        if folder is not None:
-            table = stack.enter_context(TracksWriter(folder / TRACKS))
-            receivers.append(lambda chunk: table.add(chunk.tracks))
+        table = None if folder is None else stack.enter_context(TracksWriter(folder / TRACKS))
         for chunk in chunks(detector, recording, losses, encoder, frames, sets=sets, step_px=step_px, report=report):
             if folder is not None and overlay and not counts.frames:
                 receivers.append(stack.enter_context(_overlay(detector, chunk.tracks, folder)).add_chunk)
             for receive in receivers:
                 receive(chunk)
+            if table is not None:
+                table.add(chunk.tracks)
             counts.add(chunk.tracks)
+            directions.add(chunk.tracks, chunk.elongations)
             report(Event("detecting", counts.frames))
+        if table is not None and counts.frames:
+            table.finish(directions.angles_deg())
     if not counts.frames:
         raise InputError(f"{recording.source} has no frame that can be decoded in the selected part.")
     return counts
@@ -129,7 +150,7 @@ def chunks(
         first = False
         seen = detector.observe(images, backgrounds, encoder, sets=sets)
         numbers, times_s = np.array([frame.number for frame in part]), np.array([frame.time_s for frame in part])
-        yield Chunk(detector.tracks(seen, numbers, times_s), part)
+        yield Chunk(detector.tracks(seen, numbers, times_s), part, detector.elongations(seen))
 
 
 def _alike_chunks(
@@ -162,9 +183,10 @@ def _alike_chunks(
         report(Event("detecting", done))
     if not done:
         return
-    tracks, start = recorded.tracks(step_px), 0
+    (tracks, elongations), start = recorded.tracks(step_px), 0
     for part in parts(None):
-        yield Chunk(tracks[start : start + len(part)], part)
+        own = slice(start, start + len(part))
+        yield Chunk(tracks[own], part, elongations[own])
         start += len(part)
 
 

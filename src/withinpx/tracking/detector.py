@@ -7,7 +7,7 @@ from functools import cached_property
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,6 @@ from withinpx.theory.set_membership import half_width, position_bound
 from withinpx.tracking.progress import Report, reporting
 from withinpx.tracking.tracks import DECIMALS, Tracks
 from withinpx.training.detector_folder import load_detector, read_checked, save_detector
-
-if TYPE_CHECKING:
-    from withinpx.tracking.detect import Chunk
 
 BACKGROUND = "background.safetensors"
 BACKGROUND_IMAGE = "background.png"
@@ -89,17 +86,13 @@ class Detector:
         self, source: Source, *, out: str | PathLike[str] | None = None, progress: bool | Report = False
     ) -> Tracks:
         """The objects in other footage of the same camera; with ``out``, the table and an overlay are written there."""
-        from withinpx.tracking.detect import detect  # noqa: PLC0415  (detect needs this class)
+        from withinpx.tracking.detect import Collected, detect  # noqa: PLC0415  (detect needs this class)
 
-        parts: list[Tracks] = []
-
-        def keep(chunk: "Chunk") -> None:
-            parts.append(chunk.tracks)
-
+        collected = Collected()
         with reporting(progress) as report:
             folder = None if out is None else Path(out)
-            detect(self, open_recording(source), folder, report=report, on_chunk=keep)
-        return Tracks.joined(parts)
+            detect(self, open_recording(source), folder, report=report, on_chunk=collected.add)
+        return collected.tracks()
 
     @cached_property
     def searches(self) -> list[Search | Outline | None]:
@@ -190,6 +183,11 @@ class Detector:
             height=self.recording[1],
             unordered=self.unordered,
         )
+
+    def elongations(self, seen: Observations) -> NDArray[np.float64]:
+        """How elongated each object's outline is (f, n, 2); NaN where it has none, and where motion has no meaning."""
+        elongations = seen.sets.elongation[:, [obj.object for obj in self.certificate.objects]]
+        return np.full_like(elongations, np.nan) if self.unordered or self.moving_camera else elongations
 
     def _boxes(self, seen: Observations) -> NDArray[np.float64]:
         """Width and height of each object (f, n, 2), px of the network's input: as rendered, or of its outline."""

@@ -17,6 +17,7 @@ from withinpx.inference.masks import box_centre_and_size, soft_mask
 from withinpx.inference.rendering import reconstruct, render_alone, windows_around
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.mp4 import FRAMES_PER_SECOND, Pixels, write_video
+from withinpx.tracking.tracks import Tracks
 
 EXAMPLE = "object=0:40,30:80,60 (object 0 moves from (40, 30) to (80, 60), px)"
 NO_PATH = f"There is no path: give one, as in {EXAMPLE}."
@@ -56,6 +57,45 @@ def parse_paths(texts: Iterable[str]) -> dict[int, Path2D]:
     if not paths:
         raise InputError(NO_PATH)
     return paths
+
+
+def parse_appearances(texts: Iterable[str], objects: Iterable[int]) -> dict[int, int]:
+    """``object=INDEX:FRAME``, or ``FRAME`` for all these objects, as the frame that shows how each object appears."""
+    frames: dict[int, int] = {}
+    for text in texts:
+        number, colon, frame = text.removeprefix("object=").rpartition(":")
+        if not frame.strip().isdecimal() or (colon and not number.strip().isdecimal()):
+            raise InputError(
+                f"The appearance {text!r} is no frame: write it as 120, or as object=0:120 for one object."
+            )
+        for obj in [int(number)] if colon else objects:
+            if obj in frames:
+                raise InputError(f"Object {obj} has two appearances: give one frame for it.")
+            frames[obj] = int(frame)
+    return frames
+
+
+def codes_in(detector: Detector, tracks: Tracks, frames: Mapping[int, int]) -> NDArray[np.float64]:
+    """The codes (n, k) of the objects as they appear in these frames of their tracks; of others, the usual one."""
+    if not detector.model.config.appearance:
+        raise InputError(
+            "The detector has no appearance code, so each object has one appearance: track with --appearance 4."
+        )
+    if tracks.codes.shape[-1] != detector.model.config.appearance:
+        raise InputError("The tracks do not hold the detector's appearance codes: use those that were made with it.")
+    codes = detector.usual_codes.copy()
+    for obj, frame in frames.items():
+        column = _numbers(detector).index(_checked_number(detector, obj))
+        rows = np.flatnonzero(tracks.frames == frame)
+        if not len(rows):
+            first, last = tracks.frames[[0, -1]]
+            raise InputError(f"Frame {frame} is not tracked: the tracks have frames {first} to {last}.")
+        if not tracks.present[rows[0], column]:
+            shown = tracks.frames[tracks.present[:, column]]
+            nearest = f": {shown[np.abs(shown - frame).argmin()]} is the nearest that does" if len(shown) else ""
+            raise InputError(f"Frame {frame} does not show object {obj}{nearest}.")
+        codes[obj] = tracks.codes[rows[0], column]
+    return codes
 
 
 def interpolate(path: Path2D, frames: int) -> Path2D:
@@ -113,10 +153,16 @@ def _rendered_shifts(detector: Detector, codes: NDArray[np.float64]) -> NDArray[
 
 
 def write_edit(
-    path: Path, detector: Detector, paths: Mapping[int, Path2D], frames: int, fps: float = FRAMES_PER_SECOND
+    path: Path,
+    detector: Detector,
+    paths: Mapping[int, Path2D],
+    frames: int,
+    *,
+    fps: float = FRAMES_PER_SECOND,
+    codes: NDArray[np.float64] | None = None,
 ) -> Path:
     """The edited frames as an .mp4."""
-    return write_video(path, edited_frames(detector, paths, frames), "edited video", fps)
+    return write_video(path, edited_frames(detector, paths, frames, codes), "edited video", fps)
 
 
 def empty_frame(detector: Detector) -> Pixels:
@@ -149,10 +195,20 @@ def write_superimposed(path: Path, rows: Sequence[tuple[str, Pixels]]) -> Path:
     return save_figure(figure, path)
 
 
-def _check(detector: Detector, obj: int, path: Path2D) -> None:
-    objects = [certificate.object for certificate in detector.certificate.objects]
+def _numbers(detector: Detector) -> list[int]:
+    """The objects' numbers, in the order of the tracks' columns."""
+    return [certificate.object for certificate in detector.certificate.objects]
+
+
+def _checked_number(detector: Detector, obj: int) -> int:
+    objects = _numbers(detector)
     if obj not in objects:
         raise InputError(f"There is no object {obj}: the detector follows {', '.join(map(str, objects)) or 'none'}.")
+    return obj
+
+
+def _check(detector: Detector, obj: int, path: Path2D) -> None:
+    _checked_number(detector, obj)
     config, positions = detector.model.config, detector.selection.from_recording(path)
     outside = ((positions < 0) | (positions > np.array([config.width, config.height]))).any(axis=-1)
     if outside.any():

@@ -16,14 +16,13 @@ from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
 from withinpx.files import check_is_new, write_atomically
 from withinpx.tracking.attempt import ATTEMPTS, Setup
-from withinpx.tracking.detect import Chunk, OnChunk, chunks, detect
+from withinpx.tracking.detect import Chunk, Collected, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.fitting import Fitted, Fitting, attempts_folder, make_setup
 from withinpx.tracking.options import InspectOptions, TrackOptions
 from withinpx.tracking.progress import Event, Report, reporting, silent
 from withinpx.tracking.record import HYPOTHESES, Records, read_records
 from withinpx.tracking.result import Result
-from withinpx.tracking.tracks import Tracks
 from withinpx.training.detector_folder import begin_run
 from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
@@ -195,11 +194,11 @@ class _Run:
         background = None
         if sharp is not None:
             background = (to_uint8(sharp.background.images[0]), sharp.clip.selection)
-        parts: list[Tracks] = []
+        collected = Collected()
 
         def receive(chunk: Chunk) -> None:
             if self.out is None:
-                parts.append(chunk.tracks)
+                collected.add(chunk)
             if self.on_chunk is not None:
                 self.on_chunk(chunk)
 
@@ -217,8 +216,7 @@ class _Run:
             step_px=self.options.step,
         )
         if self.out is None:
-            tracks = Tracks.joined(parts)
-            return Result(detector, self.recording, None, tracks, background, hypotheses)
+            return Result(detector, self.recording, None, collected.tracks(), background, hypotheses)
         result = Result(detector, self.recording, self.out, background=background, hypotheses=hypotheses)
         self.report(Event("writing", 0, 2))
         result.write_report(self.out)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
-from math import ceil
+from math import ceil, isnan
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,8 @@ COLUMNS = (
 )
 DECIMALS = 4  # of every px value in the table
 CODE = "code_"  # a column for each entry of the appearance code, if there is one, follows the others
+ANGLE = "angle_deg"  # the last column; tables of before it was added have none
+ANGLE_DECIMALS = 1
 
 Array = NDArray[np.float64]
 
@@ -67,10 +69,13 @@ class Tracks:
     classes: NDArray[np.int64] | None = None  # (n,): which object of the certificate each is one of; None if all differ
     proved: Array | None = None  # (f, n), of objects that look alike: ``identity_certified``
     guessed: Array | None = None  # (f, n), of those: ``identity_p``
+    angles_deg: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (f, n), direction from x to y; NaN if unknown
 
     def __post_init__(self) -> None:
         if not self.codes.size and self.codes.shape[:2] != self.present.shape:  # left out: there is no code
             object.__setattr__(self, "codes", np.zeros((*self.present.shape, 0)))
+        if not self.angles_deg.size:  # left out: none is known
+            object.__setattr__(self, "angles_deg", np.full(self.present.shape, np.nan))
         if self.frames.ndim != 1 or self.present.ndim != 2 or self.present.shape[1] < 1:
             raise InputError("Tracks need a list of frames and at least one object.")
         rows = (len(self.frames), self.objects)
@@ -213,6 +218,7 @@ class Tracks:
                 "identity_p": self.identity_p.ravel().round(DECIMALS),
                 "set_px": _up(self.set_px),
                 **{f"{CODE}{number}": entry for number, entry in enumerate(codes)},
+                ANGLE: self.angles_deg.ravel().round(ANGLE_DECIMALS),
             },
             columns=list(columns_with(len(codes))),
         )
@@ -291,7 +297,7 @@ _PAIRS = ("positions", "sizes", "z")
 
 def columns_with(entries: int) -> tuple[str, ...]:
     """The columns of a table of objects whose code has so many entries."""
-    return (*COLUMNS, *(f"{CODE}{number}" for number in range(entries)))
+    return (*COLUMNS, *(f"{CODE}{number}" for number in range(entries)), ANGLE)
 
 
 def _extra(package: str) -> Any:
@@ -338,8 +344,8 @@ class TracksWriter:
 
     def __enter__(self) -> Self:
         with naming_file(self._path):
-            part = self._stack.enter_context(atomic_file(self._path))
-            self._file = self._stack.enter_context(part.open("w", newline="", encoding="utf-8"))
+            self._part = self._stack.enter_context(atomic_file(self._path))
+            self._file = self._stack.enter_context(self._part.open("w", newline="", encoding="utf-8"))
         return self
 
     def add(self, tracks: Tracks) -> None:
@@ -357,6 +363,21 @@ class TracksWriter:
         with naming_file(self._path):
             table.assign(**flags).to_csv(self._file, header=last is None, index=False, lineterminator="\n")
         self._last = tracks[-1:]
+
+    def finish(self, angles_deg: Array) -> None:
+        """Fill the last column (f, n), which is not known before all frames are; nothing can be added then."""
+        if not np.isfinite(angles_deg).any():
+            return
+        with naming_file(self._path):
+            self._file.close()
+            with (
+                atomic_file(self._part) as filled,
+                filled.open("w", newline="", encoding="utf-8") as table,
+                self._part.open(newline="", encoding="utf-8") as rows,
+            ):
+                table.write(next(rows))
+                for row, angle in zip(rows, angles_deg.ravel().round(ANGLE_DECIMALS).tolist(), strict=True):
+                    table.write(row if isnan(angle) else f"{row[:-1]}{angle}\n")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -411,6 +432,7 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
             sigma_px=column("sigma_px"),
             set_px=column("set_px"),
             codes=_codes(table, objects),
+            angles_deg=column(ANGLE),
             **{name: column(own) for name, own in alike.items()},
             **about,
         )
@@ -420,7 +442,7 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
 
 def _codes(table: "pd.DataFrame", objects: int) -> Array:
     """The appearance codes (f, n, k), zeros where an object is absent."""
-    names = list(table.columns[len(COLUMNS) :])
+    names = list(table.columns[len(COLUMNS) : -1])
     codes = np.nan_to_num(table[names].to_numpy(np.float64))
     return np.asarray(codes.reshape(len(table) // objects, objects, len(names)))
 
@@ -436,7 +458,6 @@ def _read_about(path: Path) -> dict[str, Any]:
     return about
 
 
-_NUMBERS = [name for name in COLUMNS if name != "reason"]
 _FLAGS = {"present": ("0", "1"), "certified": ("0", "1"), "identity_certified": ("0", "1", "")}
 
 
@@ -446,18 +467,25 @@ def _read_table(path: Path) -> "pd.DataFrame":
 
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            entries = max(0, len(next(csv.reader(file), [])) - len(COLUMNS))
-        numbers = [*_NUMBERS, *columns_with(entries)[len(COLUMNS) :]]
+            columns = _columns_like(next(csv.reader(file), []))
+        numbers = [name for name in columns if name != "reason"]
         types: Any = dict.fromkeys(numbers, np.float64) | {"reason": str}
         table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in numbers})
-        valid = tuple(table.columns) == columns_with(entries) and not table.empty and _is_valid(table)
+        valid = tuple(table.columns) == columns and not table.empty and _is_valid(table)
     except OSError as error:
         raise InputError(f"The tracks table {path} cannot be read: {error.strerror}.") from None
     except (ValueError, csv.Error):  # also what pandas raises for text that is no table
         valid = False
     if not valid:
         raise InputError(_first_mistake(path))
-    return table
+    return table if ANGLE in table else table.assign(**{ANGLE: np.nan})
+
+
+def _columns_like(header: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a table with this header must have; one of before angles were added has none."""
+    if header[-1:] == [ANGLE]:
+        return columns_with(max(0, len(header) - 1 - len(COLUMNS)))
+    return columns_with(max(0, len(header) - len(COLUMNS)))[:-1]
 
 
 def _is_valid(table: "pd.DataFrame") -> bool:
@@ -476,7 +504,7 @@ def _first_mistake(path: Path) -> str:
             header, *rows = [*csv.reader(file)] or [[]]
     except (UnicodeDecodeError, csv.Error):
         return f"{path} is no tracks table: it is not text."
-    columns = columns_with(max(0, len(header) - len(COLUMNS)))
+    columns = _columns_like(header)
     if tuple(header) != columns:
         return f"{path} is no tracks table: its first line is not {','.join(COLUMNS)}."
     for line, cells in enumerate(rows, start=2):

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import ByteImages
-from withinpx.discovery.classes import Classes
 from withinpx.discovery.exposure import in_light_of
 from withinpx.discovery.regions import Cells, Region, nearest_regions
 from withinpx.inference.isolated import IsolatedFrames, IsolatedPixels, Isolation
@@ -35,6 +34,7 @@ class Found:
 
     frame: NDArray[np.int64]  # (v,), index of the frame
     tracks: Tracks | None  # one row per region that may be one object, one column per class; None if there is none
+    elongations: Array  # (rows, columns, 2), of the outlines
     row: NDArray[np.int64]  # (v,): of the tracks; -1 where a region is several objects
     column: NDArray[np.int64]  # (v,): the class
     box: Array  # (v, 4)
@@ -73,8 +73,12 @@ def find(detector: Detector, images: ByteImages, *, sets: bool = True) -> Found:
         _observed(detector, images, sharp, cells, views[start : start + VIEWS], sets=sets)
         for start in range(0, len(views), VIEWS)
     ]
-    tracks = _verdicts(detector, Observations.joined(parts), views, regions, cells) if parts else None
-    return _found(detector, classes, regions, views, tracks)
+    if not parts:
+        return _found(detector, regions, views, None, np.zeros((0, 0, 2)))
+    seen = Observations.joined(parts)
+    return _found(
+        detector, regions, views, _verdicts(detector, seen, views, regions, cells), detector.elongations(seen)
+    )
 
 
 def _observed(
@@ -161,10 +165,10 @@ def _room(cells: Cells, regions: Sequence[Region]) -> list[float]:
 
 def _found(
     detector: Detector,
-    classes: Classes,
     regions: Sequence[Sequence[Region]],
     views: Sequence[tuple[int, int]],
     tracks: Tracks | None,
+    elongations: Array,
 ) -> Found:
     row_of = {view: row for row, view in enumerate(views)}
     frames, rows, boxes, pixels = [], [], [], []
@@ -186,7 +190,8 @@ def _found(
     column = np.zeros(len(chosen), np.int64)
     if tracks is not None:
         column[chosen >= 0] = _classes_of(tracks)[chosen[chosen >= 0]]
-    return Found(np.array(frames, np.int64), tracks, chosen, column, np.array(boxes).reshape(-1, 4), tuple(pixels))
+    boxes_px = np.array(boxes).reshape(-1, 4)
+    return Found(np.array(frames, np.int64), tracks, elongations, chosen, column, boxes_px, tuple(pixels))
 
 
 def _classes_of(tracks: Tracks) -> NDArray[np.int64]:
@@ -240,15 +245,18 @@ class Recorded:
             area / detector.scale**2,
         )
 
-    def tracks(self, step_px: float | None = None) -> Tracks:
-        """Tracks of the whole recording; ``step_px`` is what an object steps at most, measured if not given."""
+    def tracks(self, step_px: float | None = None) -> tuple[Tracks, Array]:
+        """Tracks of the whole recording, and the elongations of their outlines (f, n, 2).
+
+        ``step_px`` is what an object steps at most, measured if not given.
+        """
         found, detector = self.detections(), self._detector
         step = usual_step(found) if step_px is None else step_px
         links = link(found, *detector.recording, step)
         shape = len(self._frames), max(1, links.objects)
         arrays = _empty(shape, detector.model.config.appearance)
         identity, probability = np.full(shape, np.nan), np.full(shape, np.nan)
-        classes = np.zeros(shape[1], np.int64)
+        classes, elongations = np.zeros(shape[1], np.int64), np.full((*shape, 2), np.nan)
         source = [(part, index) for part in self._parts for index in range(len(part.row))]
         for number, own, position, proved, guess in zip(
             links.detection, links.object, links.position, links.proved, links.probability, strict=True
@@ -258,8 +266,10 @@ class Recorded:
             identity[at], probability[at] = proved, guess
             for name, value in part.values(index, position, found.size).items():
                 arrays[name][at] = value
-            classes[own] = part.column[index] if part.row[index] >= 0 else classes[own]
-        return Tracks(
+            if part.row[index] >= 0:
+                classes[own] = part.column[index]
+                elongations[at] = part.elongations[part.row[index], part.column[index]]
+        tracks = Tracks(
             frames=np.array(self._frames),
             times_s=np.array(self._times_s, np.float64),
             **arrays,
@@ -270,6 +280,7 @@ class Recorded:
             proved=identity,
             guessed=probability,
         )
+        return tracks, elongations
 
 
 def _empty(shape: tuple[int, int], entries: int) -> dict[str, Any]:

@@ -51,8 +51,8 @@ export const stop = (id) => toJson(request(`${run(id)}/stop`, { method: "POST" }
 export const tracks = (id, signal) => coloured(toJson(request(`${run(id)}/tracks`, { signal })), (found) => found.colours);
 export const certificate = (id, signal) => toJson(request(`${run(id)}/certificate`, { signal }));
 export const copyDemo = () => toJson(request("/api/demo/copy", { method: "POST" }));
-export const render = (id, positions, signal) => toBlob(request(`${run(id)}/render`, { method: "POST", json: { positions }, signal }));
-export const video = (id, trajectories, fps) => toBlob(request(`${run(id)}/video`, { method: "POST", json: { trajectories, fps } }));
+export const render = (id, scene, signal) => toBlob(request(`${run(id)}/render`, { method: "POST", json: scene, signal }));
+export const video = (id, order) => toBlob(request(`${run(id)}/video`, { method: "POST", json: order }));
 export const bound = (settings, signal) => toJson(request(`/api/bound?${new URLSearchParams(settings)}`, { signal }));
 
 export const downloadUrl = (id, name) => `${run(id)}/download/${name}`;

@@ -24,7 +24,7 @@ export async function show(root, { run, signal }) {
   const exportButton = action("Export a video", videoErrors, async () => {
     if (!recorder.path.length) throw new Error("There is no path yet: press Record, move an object, and press Stop.");
     announce("The video is being rendered.");
-    const blob = await api.video(run.id, recorder.path, FPS);
+    const blob = await api.video(run.id, { trajectories: recorder.path, fps: FPS, appearance: editor.appearance });
     video.src = URL.createObjectURL(blob);
     video.hidden = false;
     saveFile(blob, `${run.name.replace(/\.[^.]*$/, "")}_edited.mp4`);
@@ -60,6 +60,7 @@ class Editor {
   constructor(run, tracks, { signal, errors }) {
     Object.assign(this, { run, tracks, signal, errors, view: viewOf(run) });
     this.hidden = new Set();
+    this.appearance = indices(tracks).map(() => null); // the frame that shows how each object appears; null: as usual
     this.handles = indices(tracks).map((index) => this.handle(index));
     this.coordinates = this.handles.map(() => h("span", { class: "coordinates" }));
     this.frameView = new FrameView(this.view, { label: "The decoder's image with the objects at these positions", describedBy: "edit-help", signal });
@@ -68,7 +69,8 @@ class Editor {
     this.list = h("ul", { class: "object-list" }, this.coordinates.map((coordinates, index) => h("li", {},
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: true, onchange: (event) => this.setShown(index, event.target.checked) }),
-        swatch(numberOf(tracks, index)), h("span", {}, `object ${numberOf(tracks, index)}`)), coordinates)));
+        swatch(numberOf(tracks, index)), h("span", {}, `object ${numberOf(tracks, index)}`)), coordinates,
+      tracks.has_appearances ? this.appearanceSlider(index) : [])));
     this.render = latestWins(() => this.renderNow());
     this.positions = this.positionsAt(0);
     onResize(this.element, signal, () => this.placeHandles());
@@ -119,11 +121,29 @@ class Editor {
     this.update();
   }
 
+  /** Chooses how an object appears: as usual at the left end, else as in one of the frames that show it. */
+  appearanceSlider(index) {
+    const rows = this.shownRows(index);
+    const label = h("output", {}, "usual");
+    const slider = h("input", { type: "range", min: -1, max: rows.length - 1, value: -1, "aria-label": `Appearance of object ${numberOf(this.tracks, index)}`, oninput: () => {
+      const row = rows[Number(slider.value)];
+      this.appearance[index] = row === undefined ? null : this.tracks.frames[row];
+      label.textContent = row === undefined ? "usual" : `as in frame ${this.tracks.frames[row]}`;
+      slider.setAttribute("aria-valuetext", label.textContent);
+      this.render();
+    } });
+    return h("div", { class: "appearance" }, h("p", { class: "small" }, "Appearance: ", label), slider);
+  }
+
+  shownRows(index) {
+    return this.tracks.frames.map((_, at) => at).filter((at) => this.tracks.x[index][at] !== null);
+  }
+
   /** The positions in a frame; of an absent object, those in the nearest frame that shows it. */
   positionsAt(row) {
     const [left, top, width, height] = this.view;
     return indices(this.tracks).map((index) => {
-      const rows = this.tracks.frames.map((_, at) => at).filter((at) => this.tracks.x[index][at] !== null);
+      const rows = this.shownRows(index);
       const nearest = rows.reduce((best, at) => (Math.abs(at - row) < Math.abs(best - row) ? at : best), rows[0]);
       return nearest === undefined ? [left + width / 2, top + height / 2] : [this.tracks.x[index][nearest], this.tracks.y[index][nearest]];
     });
@@ -158,7 +178,7 @@ class Editor {
   async renderNow() {
     const positions = structuredClone(this.shown); // they may change while the server renders
     try {
-      const blob = await api.render(this.run.id, positions, this.signal);
+      const blob = await api.render(this.run.id, { positions, appearance: this.appearance }, this.signal);
       this.frameView.show(await createImageBitmap(blob));
       this.element.dataset.rendered = JSON.stringify(positions);
       this.errors.show(null);
