@@ -111,7 +111,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("bound --encoder-rf 8 --decoder-rf 25 --object-size 9", "encoder receptive field is 8"),
         ("bound --encoder-rf 0 --decoder-rf 25 --object-size 9", "encoder receptive field is 0"),
         ("bound --encoder-rf -3 --decoder-rf 25 --object-size 9", "encoder receptive field is -3"),
-        ("bound --encoder-rf 9 --decoder-rf 33 --object-size 9", "decoder receptive field is 33"),
+        ("bound --encoder-rf 9 --decoder-rf 141 --object-size 9", "decoder receptive field is 141"),
         ("bound --encoder-rf 9 --decoder-rf 7 --object-size 9", "no decoder can draw"),
         ("bound --encoder-rf 9 --decoder-rf 25 --object-size 10 6", "reversed"),
         ("bound --encoder-rf 9 --decoder-rf 25 --object-size 1 2 3", "two for a range"),

@@ -312,15 +312,15 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "the measured receptive field leaves the gate out",
         CERTIFY,
-        "return ReceptiveFields(encoder + GATE_PX, ",
-        "return ReceptiveFields(encoder, ",
+        "return ReceptiveFields(encoder + GATE_PX, decoder)",
+        "return ReceptiveFields(encoder, decoder)",
         WORST_CASE_TESTS,
     ),
     Mutant(
         "receptive fields are measured on a canvas that is too small",
         CERTIFY,
-        "LARGEST_RECEPTIVE_FIELD + 2",
-        "LARGEST_RECEPTIVE_FIELD - 10",
+        "return 2 * reach + 3",
+        "return reach + 3",
         EQUIVARIANCE_TESTS,
     ),
     Mutant(
