@@ -235,8 +235,8 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "objects at the border are certified",
         CERTIFICATE,
-        'reasons[seen.at_border[:, index]] = "border"',
-        'reasons[seen.at_border[:, index]] = ""',
+        'reasons[seen.at_border[:, index] & ~shown_whole] = "border"',
+        'reasons[seen.at_border[:, index] & ~shown_whole] = ""',
         VERDICT_TESTS,
     ),
     Mutant(

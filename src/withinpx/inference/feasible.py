@@ -53,9 +53,9 @@ def find_feasible(
         if search is None or not len(shown):
             continue
         if isinstance(search, Outline):
-            for frame, ((low, high, size), best) in _outlines(search, pixels, seen, index, zoom).items():
-                found.low[frame, index], found.high[frame, index] = low, high
-                found.best[frame, index], found.size[frame, index] = best, size
+            for frame, (limits, best) in _outlines(search, pixels, seen, index, zoom).items():
+                found.low[frame, index], found.high[frame, index] = limits.low, limits.high
+                found.best[frame, index], found.size[frame, index] = best, limits.size
             continue
         z, middle = seen.z[shown, index], (seen.centre + seen.offset)[shown, index]
         sizes = search.template.size_at(zoom * middle)
@@ -75,10 +75,11 @@ def _outlines(
     """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
     What the network rendered must be in it, or no further from it than half its width, and then belongs to it. The
-    position is where the network rendered the object, moved as far as the bound asks.
+    position is where the network rendered the object, moved as far as the bound asks. Where the rendering reaches the
+    border, at the scale of the network, the object has a range only if the frame shows background all around it.
     """
     ranges = {}
-    (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
+    (shown,) = np.nonzero(seen.present[:, index] & ~overlapping(seen)[:, index])
     backgrounds = pixels.backgrounds.permute(0, 2, 3, 1).cpu().numpy()
     middle = zoom * (seen.centre[:, index] + seen.offset[:, index])
     for frame in shown:
@@ -88,6 +89,8 @@ def _outlines(
         view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
         limits = centre_range(outline, view)
         if limits is None or not outline.can_have(np.array(limits.size / zoom)):
+            continue
+        if seen.at_border[frame, index] and not limits.whole:
             continue
         rendered = seen.body[frame, index] + seen.offset[frame, index]
         low, high = limits.low / zoom, limits.high / zoom

@@ -71,6 +71,7 @@ class CentreRange(NamedTuple):
     low: Array  # (2,): the smallest and
     high: Array  # (2,): the largest (x, y) that an object's centre can have
     size: float  # the larger side of its outline, midway between the inner and the outer one
+    whole: bool = True  # does no part of it, not even a limb, reach the frame's border?
 
 
 def centre_range(outline: Outline, view: View) -> CentreRange | None:
@@ -94,7 +95,8 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
         return None
     corner = np.array([left, top], np.float64)
     low, high = np.minimum(ranges[0].low, ranges[1].low), np.maximum(ranges[0].high, ranges[1].high)
-    return CentreRange(low + corner, high + corner, ranges[0].size)
+    whole = not _is_cut_off(region, left, top, view.frame.shape[:2])
+    return CentreRange(low + corner, high + corner, ranges[0].size, whole)
 
 
 def _component(outline: Outline, view: View) -> tuple[Mask, int, int] | None:
