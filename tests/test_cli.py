@@ -119,7 +119,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("bound --encoder-rf 9 --decoder-rf 25 --object-size 9 --sigma nan", "sigma is nan"),
         ("bound --encoder-rf 9 --decoder-rf 25 --object-size 9 --support -1", "support is -1"),
         ("design --object-size 6 10 --target 1", "smallest reachable bound is 3.5 px"),
-        ("design --object-size 40", "scale the images down"),
+        ("design --object-size 150", "scale the images down"),
         ("design --object-size 6 10 --target nan", "target is nan"),
         ("fit squares --encoder-rf 9 --decoder-rf 7 --object-size 9 --out OUT", "no decoder can draw"),
         ("fit squares --image-size 20 --out OUT", "smaller than the receptive field"),

@@ -319,8 +319,8 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "receptive fields are measured on a canvas that is too small",
         CERTIFY,
-        "return 2 * reach + 3",
-        "return reach + 3",
+        "return max(LARGEST_UNDILATED, 2 * reach + 1) + 2",
+        "return LARGEST_UNDILATED + 2",
         EQUIVARIANCE_TESTS,
     ),
     Mutant(

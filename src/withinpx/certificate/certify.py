@@ -17,6 +17,7 @@ from withinpx.model.autoencoder import Autoencoder
 from withinpx.model.cnn import CNN, reach_of
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.theory.bound import GATE_PX
+from withinpx.theory.receptive_field import LARGEST_UNDILATED
 
 UNEXPLAINED = 0.5  # of the smallest object's area: a larger changed region that no object explains counts,
 UNEXPLAINED_SHARE = 0.1  # if it occurs in more than this share of the frames
@@ -46,8 +47,9 @@ def receptive_fields(model: Autoencoder) -> ReceptiveFields:
 
 
 def _canvas(cnn: CNN) -> int:
+    """At least that of undilated filters."""
     reach = sum(reach_of(layer) for layer in cnn if isinstance(layer, nn.Conv2d))
-    return 2 * reach + 3
+    return max(LARGEST_UNDILATED, 2 * reach + 1) + 2
 
 
 def _maps(cnn: nn.Module, outputs: slice, images: Tensor) -> Tensor:
