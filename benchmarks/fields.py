@@ -58,10 +58,10 @@ def run(options: Namespace) -> None:
             if (known.name, largest) in done:
                 continue
             rows += run_clip(known, largest, options.budget)
-            table = pd.DataFrame(rows).sort_values(KEY)
             options.out.mkdir(parents=True, exist_ok=True)
+            table = pd.DataFrame(rows).sort_values(KEY)
             write_atomically(path, table.to_csv(index=False, lineterminator="\n").encode())
-            write_atomically(options.out / REPORT, markdown(options, table).encode())
+    write_atomically(options.out / REPORT, markdown(options, pd.DataFrame(rows).sort_values(KEY)).encode())
 
 
 @dataclass(frozen=True, eq=False)

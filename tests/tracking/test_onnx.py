@@ -205,7 +205,9 @@ def test_dilated_filters_are_in_the_graph(detector: Detector, eventful: Frames) 
     own = detector.model
     model = new_network(replace(own.config, encoder_rf=33, decoder_rf=37), seed=1).eval()
     model.background.load_state_dict(own.background.state_dict())
-    model.decoder[-1].weight.data *= 30  # what is rendered can be seen
+    last = model.decoder[-1]
+    assert isinstance(last, torch.nn.Conv2d)
+    last.weight.data *= 30  # what is rendered can be seen
     wide = replace(detector, model=model)
     found = run(onnx_bytes(wide), eventful[::6])
     seen = observed(wide, eventful[::6])
