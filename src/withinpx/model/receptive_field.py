@@ -16,10 +16,10 @@ def measured_receptive_field(
 
     Batch-norm must be in evaluation mode, or every pixel reaches every other through the batch's statistics.
     """
-    touched = touched_pixels(function, inputs, canvas, seed)
+    touched, centre = touched_pixels(function, inputs, canvas, seed), canvas // 2
     if not touched.any():
         return 0
-    return 2 * int((touched.nonzero() - canvas // 2).abs().max()) + 1
+    return 2 * int((touched.nonzero() - centre).abs().max()) + 1
 
 
 def touched_pixels(
