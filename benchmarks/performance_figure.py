@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from withinpx.data.scenes import three_objects
 from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.windows import changed_boxes, joined
-from withinpx.theory.receptive_field import filters_for
+from withinpx.theory.receptive_field import dilations_for, filters_for
 
 ENCODER, DECODER, SUPPORT = 11, 17, 3.2  # receptive fields and the Gaussian's support, px, of a detector of this clip
 FRAME = 20
@@ -36,7 +36,8 @@ def main(path: Path) -> None:
         (axes[1], "decoder: a Gaussian, and what it renders", gaussians, DECODER, RED),
     ):
         axis.imshow(images[FRAME], extent=(0, made.clip.width, made.clip.height, 0), alpha=0.85)
-        reaches = np.cumsum([0, *(size // 2 for size in filters_for(field))])
+        filters = zip(filters_for(field), dilations_for(field), strict=True)
+        reaches = np.cumsum([0, *(dilation * (size // 2) for size, dilation in filters)])
         for reach in reaches:
             for left, top, width, height in inputs:
                 corner, sides = (left - reach, top - reach), (width + 2 * reach, height + 2 * reach)

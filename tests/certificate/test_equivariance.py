@@ -100,8 +100,9 @@ def test_a_frame_with_room_is_the_network_s_own_and_so_is_that_of_perspective() 
     assert _with_room(told, at) == (told, at)
 
 
-@pytest.mark.parametrize("size", [1, 9, LARGEST_RECEPTIVE_FIELD])
+@pytest.mark.parametrize("size", [1, 9, 31, 63, LARGEST_RECEPTIVE_FIELD])
 def test_every_receptive_field_that_can_be_built_is_measured(size: int) -> None:
-    config = replace(network(BackgroundMode.LAYERED).config, encoder_rf=size, decoder_rf=size)
+    config = network(BackgroundMode.LAYERED).config
+    config = replace(config, height=140, width=140, encoder_rf=size, decoder_rf=size)
     fields = receptive_fields(new_network(config, 0).eval())
     assert (fields.encoder, fields.decoder) == (size + GATE_PX, size)

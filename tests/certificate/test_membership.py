@@ -18,6 +18,7 @@ from withinpx.certificate.certificate import (
 )
 from withinpx.data.selection import Selection
 from withinpx.inference.observation import Feasible, Observations
+from withinpx.theory.set_membership import half_width
 from withinpx.tracking.detector import ROUNDING_PX, Detector
 from withinpx.tracking.tracks import Tracks
 
@@ -114,6 +115,28 @@ def test_other_refusals_come_before_a_mismatch(seen: Observations) -> None:
     sets = with_sets(replace(seen, at_border=np.array([[False], [True], [False]])), 0.4)
     sets.sets.low[:] = np.nan
     assert refusal_reasons(sets, certificate())[:, 0].tolist() == ["mismatch", "border", "mismatch"]
+
+
+OUTLINED = replace(MEMBERSHIP, tolerance=(0.0, 0.0), middle=(0.0, 0.0), strength=0.4)
+
+
+def test_an_object_at_the_border_is_certified_where_its_outline_shows_all_of_it(seen: Observations) -> None:
+    """A template does not show it, and neither does an outline that is not there."""
+    sets = with_sets(replace(seen, at_border=np.array([[True], [True], [False]])), 0.4)
+    sets.sets.residual[:] = np.nan
+    sets.sets.low[1] = np.nan
+    assert refusal_reasons(sets, certificate(OUTLINED))[:, 0].tolist() == ["", "border", ""]
+    assert refusal_reasons(sets, certificate())[:, 0].tolist() == ["border", "border", ""]
+    assert refusal_reasons(replace(sets, feasible=None), certificate(OUTLINED))[:, 0].tolist() == ["border"] * 2 + [""]
+
+
+def test_at_the_border_the_bound_of_z_covers_the_whole_set(seen: Observations) -> None:
+    """There a part of the rendering is cut off, and its centre says less."""
+    sets = with_sets(replace(seen, at_border=np.array([[True], [False], [True]])), 7.5)
+    furthest = half_width(sets.sets.low, sets.sets.high, sets.z).max(axis=-1)
+    tracks = tracks_of(sets, certificate(OUTLINED))
+    np.testing.assert_allclose(tracks.theorem_px[[0, 2]], furthest[[0, 2]] + ROUNDING_PX)
+    np.testing.assert_allclose(tracks.theorem_px[1], 6.0 + ROUNDING_PX)
 
 
 def test_an_object_whose_planted_positions_lie_outside_is_refused(seen: Observations) -> None:

@@ -218,6 +218,25 @@ def test_an_outline_that_disagrees_with_what_is_rendered_says_nothing(off: float
         assert found.size[0, 0] == pytest.approx(24, abs=0.6)
 
 
+@pytest.mark.parametrize(
+    ("top", "limb", "reaches", "known"),
+    [(2, False, True, True), (0, False, True, False), (16, True, True, False), (16, True, False, True)],
+    ids=["beside the border", "cut off", "a limb is cut off", "a limb that is not rendered is cut off"],
+)
+def test_where_the_rendering_reaches_the_border_the_frame_must_show_background_around_the_object(
+    top: int, limb: bool, reaches: bool, known: bool
+) -> None:
+    """At a quarter of the frame's scale, 2 px from the border are half a px."""
+    square = np.full((1, 1, SIDE, SIDE), GREY)
+    square[..., top : top + 24, 20:44] = 0.9
+    if limb:
+        square[..., :top, 31:33] = 0.9
+    pixels = Pixels(torch.from_numpy((255 * square).round().astype(np.uint8)), torch.full((1, 1, SIDE, SIDE), GREY))
+    seen = seen_at(np.array([[[32.0, top + 12.0]]]) / 4, size=6.0, at_border=np.array([[reaches]]))
+    found = find_feasible([Outline(0.5, 0.03, 1.0)], pixels, seen, zoom=4.0)
+    assert np.isfinite(found.low).all() == known
+
+
 def test_an_absent_object_is_not_searched_for() -> None:
     seen = observed(POSITIONS)
     seen.present[1] = False

@@ -102,7 +102,7 @@ def test_an_absent_object_is_not_rendered() -> None:
     ("invalid", "message"),
     [
         ({"encoder_rf": 8}, "encoder receptive field is 8"),
-        ({"decoder_rf": 33}, "decoder receptive field is 33"),
+        ({"decoder_rf": 141}, "decoder receptive field is 141"),
         ({"height": 10}, "smaller than the receptive field"),
         ({"sigma": 0.0}, "sigma is 0.0"),
         ({"sigma": float("nan")}, "sigma is nan"),

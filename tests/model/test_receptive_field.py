@@ -6,7 +6,8 @@ import torch
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.model.cnn import CNN
-from withinpx.model.receptive_field import measured_receptive_field
+from withinpx.model.receptive_field import measured_receptive_field, touched_pixels
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
 ODD = range(1, 32, 2)
 
@@ -17,6 +18,38 @@ def test_the_measured_receptive_field_is_the_declared_one(size: int) -> None:
     network = Autoencoder(NetworkConfig(65, 65, encoder_rf=size, decoder_rf=size, sigma=0.8)).double().eval()
     assert measured_receptive_field(network.encoder, inputs=1) == size
     assert measured_receptive_field(network.decoder, inputs=8) == size  # a Gaussian and seven codes
+
+
+@pytest.mark.parametrize("size", [33, 35, 37, 43, 61, 63, 65, 89, 127, LARGEST_RECEPTIVE_FIELD])
+def test_a_dilated_network_sees_every_pixel_of_its_receptive_field_and_none_beyond(size: int) -> None:
+    torch.manual_seed(size)
+    cnn = CNN(1, 1, size, channels=2).double().eval()
+    for layer in cnn:
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            torch.nn.init.constant_(layer.bias, 100.0)  # no ReLU hides a pixel
+    touched = touched_pixels(cnn, inputs=1, canvas=size + 4)
+    expected = torch.zeros_like(touched)
+    expected[2:-2, 2:-2] = True
+    assert touched.equal(expected)
+
+
+@pytest.mark.parametrize("size", ODD)
+def test_up_to_thirty_one_pixels_a_seed_gives_the_network_of_undilated_filters_bit_for_bit(size: int) -> None:
+    share, rest = divmod((size - 1) // 2, 5)
+    filters = [1 + 2 * (share + (layer < rest)) for layer in range(5)]
+    torch.manual_seed(3)
+    layers: list[torch.nn.Module] = []
+    for side, inputs in zip(filters[:-1], (2, 8, 8, 8), strict=True):
+        layers += [torch.nn.Conv2d(inputs, 8, side, padding=side // 2, bias=False)]
+        layers += [torch.nn.BatchNorm2d(8), torch.nn.ReLU()]
+    undilated = torch.nn.Sequential(*layers, torch.nn.Conv2d(8, 3, filters[-1], padding=filters[-1] // 2))
+    torch.manual_seed(3)
+    cnn = CNN(2, 3, size, channels=8)
+    weights = cnn.state_dict()
+    assert list(weights) == list(undilated.state_dict())
+    assert all(weights[name].equal(value) for name, value in undilated.state_dict().items())
+    maps = torch.rand(2, 2, 40, 40)
+    assert cnn(maps).equal(undilated(maps))
 
 
 def test_a_plain_function_can_be_measured_too() -> None:

@@ -128,6 +128,46 @@ def test_the_gradients_and_running_statistics_are_the_dense_ones(objects: int) -
         assert (expected - buffer).abs().max() < 1e-9, name
 
 
+@pytest.mark.parametrize(("encoder_rf", "decoder_rf"), [(33, 37), (43, 63), (65, 41)])
+def test_dilated_filters_give_the_dense_maps_gradients_and_running_statistics(encoder_rf: int, decoder_rf: int) -> None:
+    """Two objects in a frame: near enough for one window, too far for that, and at the border."""
+    config = NetworkConfig(
+        70,
+        150,
+        encoder_rf,
+        decoder_rf,
+        sigma=0.8,
+        support=2.5,
+        objects=2,
+        channels=3,
+        temperature=0.5,
+        background=BackgroundMode.LAYERED,
+    )
+    torch.manual_seed(4)
+    model = Autoencoder(config).double().train()
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    background = torch.rand(1, 70, 150, dtype=torch.float64)
+    images = background.repeat(3, 1, 1, 1)
+    for image, (x, y) in zip(
+        (0, 0, 1, 1, 2, 2), ((10, 30), (30, 35), (12, 20), (130, 50), (0, 66), (146, 0)), strict=True
+    ):
+        images[image, :, y : y + 4, x : x + 5] += 1
+    twin = copy.deepcopy(model)
+    heatmaps, field = model.heatmaps(images), sparse_heatmaps(twin, background, images)
+    assert (dense(field) - heatmaps).abs().max() < 1e-9
+    positions = torch.tensor([[[12.2, 32.1], [33.0, 37.4]], [[14.5, 22.3], [132.1, 52.0]], [[0.4, 69.1], [149.0, 1.0]]])
+    rendered, found = model.decode(positions.double()), sparse_images(twin, positions.double())
+    assert (rendered - found).abs().max() < 1e-9
+    for maps, images_of in ((heatmaps, rendered), (dense(field), found)):
+        ((maps**2).sum() + (images_of**2).sum()).backward()
+    for (name, one), other in zip(model.named_parameters(), twin.parameters(), strict=True):
+        assert one.grad is not None and other.grad is not None
+        assert (one.grad - other.grad).abs().max() < 1e-9 * (1 + one.grad.abs().max()), name
+    for (name, expected), buffer in zip(model.named_buffers(), twin.buffers(), strict=True):
+        assert (expected - buffer).abs().max() < 1e-9, name
+
+
 def test_boxes_are_joined_until_none_are_near() -> None:
     boxes = [(0, 0, 2, 2), (0, 6, 2, 8), (0, 3, 2, 5), (20, 20, 22, 22)]
     assert joined(boxes, gap=1) == [(0, 0, 2, 8), (20, 20, 22, 22)]

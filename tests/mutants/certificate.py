@@ -235,8 +235,8 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "objects at the border are certified",
         CERTIFICATE,
-        'reasons[seen.at_border[:, index]] = "border"',
-        'reasons[seen.at_border[:, index]] = ""',
+        'reasons[seen.at_border[:, index] & ~shown_whole] = "border"',
+        'reasons[seen.at_border[:, index] & ~shown_whole] = ""',
         VERDICT_TESTS,
     ),
     Mutant(
@@ -312,15 +312,15 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "the measured receptive field leaves the gate out",
         CERTIFY,
-        "return ReceptiveFields(encoder + GATE_PX, ",
-        "return ReceptiveFields(encoder, ",
+        "return ReceptiveFields(encoder + GATE_PX, decoder)",
+        "return ReceptiveFields(encoder, decoder)",
         WORST_CASE_TESTS,
     ),
     Mutant(
         "receptive fields are measured on a canvas that is too small",
         CERTIFY,
-        "LARGEST_RECEPTIVE_FIELD + 2",
-        "LARGEST_RECEPTIVE_FIELD - 10",
+        "return max(LARGEST_UNDILATED, 2 * reach + 1) + 2",
+        "return LARGEST_UNDILATED + 2",
         EQUIVARIANCE_TESTS,
     ),
     Mutant(

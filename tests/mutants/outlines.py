@@ -4,10 +4,11 @@ from tests.mutants.mutant import Mutant
 
 OUTLINE, FEASIBLE = "inference/outline.py", "inference/feasible.py"
 OUTLINES, MEMBERSHIP, PLANTING = (f"certificate/{name}.py" for name in ("outlines", "membership", "planting"))
-ASSUMPTIONS = "certificate/assumptions.py"
+ASSUMPTIONS, CERTIFICATE, DETECTOR = "certificate/assumptions.py", "certificate/certificate.py", "tracking/detector.py"
 RANGE_TESTS = ("inference/test_outline.py",)
 SEARCH_TESTS = ("inference/test_feasible.py",)
 RULE_TESTS = ("certificate/test_outlines.py",)
+BOUND_TESTS = ("certificate/test_membership.py",)
 EQUIVARIANCE_TESTS = ("certificate/test_equivariance.py",)
 
 OUTLINE_MUTANTS = (
@@ -73,6 +74,41 @@ OUTLINE_MUTANTS = (
         "low, high = np.minimum(low, rendered), np.maximum(high, rendered)",
         "pass",
         SEARCH_TESTS,
+    ),
+    Mutant(
+        "an outline at the border may be cut off",
+        FEASIBLE,
+        "if seen.at_border[frame, index] and not limits.whole:",
+        "if False:",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "at the border an outline is whole if its body is",
+        OUTLINE,
+        "whole = not _is_cut_off(region, left",
+        "whole = not _is_cut_off(body[1], left",
+        SEARCH_TESTS,
+    ),
+    Mutant(
+        "at the border a template shows that an object is whole",
+        CERTIFICATE,
+        ".all(axis=1) & outlined",
+        ".all(axis=1)",
+        BOUND_TESTS,
+    ),
+    Mutant(
+        "at the border an object is whole though it has no outline",
+        CERTIFICATE,
+        "shown_whole = np.isfinite(seen.sets.low[:, index]).all(axis=1) & outlined",
+        "shown_whole = np.full(len(seen), outlined)",
+        BOUND_TESTS,
+    ),
+    Mutant(
+        "at the border the bound of z is that of a rendering that is cut off",
+        DETECTOR,
+        "np.where(seen.at_border[:, used], np.maximum(theorem_px, furthest), theorem_px)",
+        "theorem_px",
+        BOUND_TESTS,
     ),
     Mutant(
         "a small object's outline may jump",

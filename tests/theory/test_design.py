@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from withinpx.errors import InputError
 from withinpx.theory.bound import CompactSupport, SizeRange, error_bound
 from withinpx.theory.design import design
-from withinpx.theory.receptive_field import filters_for
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD, dilations_for, filters_for
 
 
 @pytest.mark.parametrize("size", range(1, 32, 2))
@@ -16,6 +16,35 @@ def test_five_filters_add_up_to_any_odd_receptive_field(size: int) -> None:
     assert len(filters) == 5
     assert set(filters) <= {1, 3, 5, 7}
     assert 1 + sum(side - 1 for side in filters) == size
+    assert dilations_for(size) == (1,) * 5
+
+
+def test_the_filters_up_to_thirty_one_pixels_are_those_of_the_paper_s_networks() -> None:
+    """Weights that were trained before fit, and a seed gives the weights that it gave."""
+    assert {size: filters_for(size) for size in (1, 9, 11, 25, 29, 31)} == {
+        1: (1, 1, 1, 1, 1),
+        9: (3, 3, 3, 3, 1),
+        11: (3, 3, 3, 3, 3),
+        25: (7, 7, 5, 5, 5),
+        29: (7, 7, 7, 7, 5),
+        31: (7, 7, 7, 7, 7),
+    }
+
+
+@pytest.mark.parametrize("size", range(33, LARGEST_RECEPTIVE_FIELD + 1, 2))
+def test_dilated_filters_add_up_to_any_larger_odd_receptive_field_without_gaps(size: int) -> None:
+    filters, dilations = filters_for(size), dilations_for(size)
+    assert len(filters) == len(dilations) == 5
+    assert set(filters) <= {5, 7}
+    assert dilations[0] == dilations[-1] == 1
+    assert 1 + sum((side - 1) * dilation for side, dilation in zip(filters, dilations, strict=True)) == size
+    assert max(dilations) < filters[0] + filters[-1]  # the filters that are not dilated fill the gaps
+
+
+@pytest.mark.parametrize("size", [0, 2, 32, LARGEST_RECEPTIVE_FIELD + 2, 1.5])
+def test_no_other_receptive_field_can_be_built(size: float) -> None:
+    with pytest.raises(InputError, match=f"1 to {LARGEST_RECEPTIVE_FIELD}"):
+        filters_for(size)  # type: ignore[arg-type]
 
 
 @settings(max_examples=300)
@@ -69,4 +98,4 @@ def test_a_tighter_target_never_needs_a_larger_encoder_or_a_wider_gaussian() -> 
 
 def test_objects_larger_than_any_decoder_are_refused_with_a_scale() -> None:
     with pytest.raises(InputError, match="scale the images down by 2"):
-        design(SizeRange(10, 60))
+        design(SizeRange(10, 2 * LARGEST_RECEPTIVE_FIELD - 1))

@@ -1,19 +1,21 @@
 """Discs that look alike, from the clip to tracks, page and exports: positions certified, identities where proved."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import withinpx
+from withinpx.data.recording import open_recording
 from withinpx.data.swarm import swarm_clip
 from withinpx.data.zoo import ZooClip
 from withinpx.errors import InputError
+from withinpx.tracking.detect import detect
 from withinpx.tracking.exports import export
 from withinpx.tracking.onnx_file import onnx_bytes
 from withinpx.tracking.result import Result
+from withinpx.tracking.tracks import read_tracks
 
 DISCS, LAYOUT = 3, (96, 72)
 
@@ -24,9 +26,9 @@ def made() -> ZooClip:
 
 
 @pytest.fixture(scope="module")
-def result(made: ZooClip, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Result]:
+def result(made: ZooClip, tmp_path_factory: pytest.TempPathFactory) -> Result:
     folder = tmp_path_factory.mktemp("alike") / "run"
-    yield withinpx.track(made.clip, out=folder, channels=8, budget=1, progress=False)
+    return withinpx.track(made.clip, out=folder, channels=8, budget=1, progress=False)
 
 
 def at_discs(made: ZooClip, result: Result) -> np.ndarray:
@@ -78,10 +80,6 @@ def test_the_table_and_the_detector_are_read_back(made: ZooClip, result: Result)
 
 
 def test_a_step_that_is_given_decides_what_is_proved(made: ZooClip, result: Result, tmp_path: Path) -> None:
-    from withinpx.data.recording import open_recording
-    from withinpx.tracking.detect import detect
-    from withinpx.tracking.tracks import read_tracks
-
     proved = []
     for step in (1e-3, float(max(LAYOUT))):
         folder = tmp_path / f"{step:g}"

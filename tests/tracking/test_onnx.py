@@ -19,7 +19,7 @@ from withinpx.data.selection import Selection
 from withinpx.discovery.background import to_float
 from withinpx.errors import InputError
 from withinpx.inference.observation import Observations
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.onnx_file import NAME, onnx_bytes, write_onnx
@@ -198,6 +198,21 @@ def test_a_decoder_that_sees_where_it_is_renders_the_same(detector: Detector, ev
     expected = assert_agree(found, perspective, observed(perspective, eventful))
     assert expected.certified.mean() > 0.1
     assert np.nanmax(np.abs(found["bound_px"] - run_in_torch(detector, eventful)["bound_px"])) > 0.01
+
+
+def test_dilated_filters_are_in_the_graph(detector: Detector, eventful: Frames) -> None:
+    """An untrained network shows enough: z and where its renderings are found in the frames."""
+    own = detector.model
+    model = new_network(replace(own.config, encoder_rf=33, decoder_rf=37), seed=1).eval()
+    model.background.load_state_dict(own.background.state_dict())
+    last = model.decoder[-1]
+    assert isinstance(last, torch.nn.Conv2d)
+    last.weight.data *= 30  # what is rendered can be seen
+    wide = replace(detector, model=model)
+    found = run(onnx_bytes(wide), eventful[::6])
+    seen = observed(wide, eventful[::6])
+    assert_agree(found, wide, seen)
+    assert seen.present.any()
 
 
 @pytest.mark.parametrize(("length", "scale"), [(300, 0.37), (90, 0.23), (41, 0.5), (20, 1.5)])

@@ -102,7 +102,8 @@ class Case:
         index, zoom = certificate.object, self.footage.zoom
         seen = self._observe_planted(planted, index, own)
         low, high = (values[:, index] * zoom for values in (seen.sets.low, seen.sets.high))
-        accepted = (frame_reasons(seen, index, certificate.limits) == "") & np.isfinite(low).all(axis=1)
+        reasons = frame_reasons(seen, index, certificate.limits, outlined=isinstance(own, Outline))
+        accepted = (reasons == "") & np.isfinite(low).all(axis=1)
         within = ((planted.positions >= low) & (planted.positions <= high)).all(axis=1)
         return np.asarray(accepted), np.asarray(within)
 

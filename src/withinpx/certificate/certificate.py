@@ -250,7 +250,8 @@ def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.
     """Why each position is refused, by the name of the assumption: (f, n); empty where it is certified."""
     reasons = np.full(seen.present.shape, "", dtype="<U16")
     for obj in certificate.objects:
-        reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits)
+        outlined = obj.membership is not None and obj.membership.strength is not None
+        reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits, outlined=outlined)
         reasons[mismatched_frames(seen, obj.object) & (reasons[:, obj.object] == ""), obj.object] = "mismatch"
         if not obj.certified:
             reasons[seen.present[:, obj.object], obj.object] = obj.failed
@@ -258,10 +259,15 @@ def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.
     return reasons
 
 
-def frame_reasons(seen: Observations, index: int, limits: Limits) -> NDArray[np.str_]:
-    """Why each frame's position of one object is refused by the frame itself: (f,)."""
+def frame_reasons(seen: Observations, index: int, limits: Limits, *, outlined: bool = False) -> NDArray[np.str_]:
+    """Why each frame's position of one object is refused by the frame itself: (f,).
+
+    What is rendered reaches the border up to a px of the network's input early. Where the object's sets are outlines
+    (``outlined``), the recording itself shows whether the object does: one that is cut off has none there.
+    """
     reasons = np.full(len(seen), "", dtype="<U16")
-    reasons[seen.at_border[:, index]] = "border"
+    shown_whole = np.isfinite(seen.sets.low[:, index]).all(axis=1) & outlined
+    reasons[seen.at_border[:, index] & ~shown_whole] = "border"
     pulled = (seen.leakage[:, index] > limits.leakage) | (seen.outside_mass[:, index] > limits.outside_mass)
     reasons[pulled] = "heatmap"
     reasons[~undrifted_frames(seen, index, limits)] = "drift"

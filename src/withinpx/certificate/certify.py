@@ -14,9 +14,10 @@ from withinpx.certificate.certificate import Certificate, ObjectCertificate
 from withinpx.inference.codes import appearances
 from withinpx.inference.observation import Observations
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.cnn import CNN, reach_of
 from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.theory.bound import GATE_PX
-from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
+from withinpx.theory.receptive_field import LARGEST_UNDILATED
 
 UNEXPLAINED = 0.5  # of the smallest object's area: a larger changed region that no object explains counts,
 UNEXPLAINED_SHARE = 0.1  # if it occurs in more than this share of the frames
@@ -34,13 +35,21 @@ class Subject:
 
 
 def receptive_fields(model: Autoencoder) -> ReceptiveFields:
-    """Measured in double precision on the trained weights, on a canvas that is wider than any network can see."""
-    exact, canvas, config = copy.deepcopy(model).cpu().double(), LARGEST_RECEPTIVE_FIELD + 2, model.config
+    """Measured in double precision on the trained weights, on a canvas that is wider than all filters reach."""
+    exact, config = copy.deepcopy(model).cpu().double(), model.config
     outputs = [slice(config.objects)] + [slice(config.objects, None)] * (config.appearance > 0)  # heatmaps, and codes
     encoder = max(
-        measured_receptive_field(partial(_maps, exact.encoder, own), config.colours, canvas) for own in outputs
+        measured_receptive_field(partial(_maps, exact.encoder, own), config.colours, _canvas(exact.encoder))
+        for own in outputs
     )
-    return ReceptiveFields(encoder + GATE_PX, measured_receptive_field(exact.decoder, model.decoder_inputs, canvas))
+    decoder = measured_receptive_field(exact.decoder, model.decoder_inputs, _canvas(exact.decoder))
+    return ReceptiveFields(encoder + GATE_PX, decoder)
+
+
+def _canvas(cnn: CNN) -> int:
+    """At least that of undilated filters."""
+    reach = sum(reach_of(layer) for layer in cnn if isinstance(layer, nn.Conv2d))
+    return max(LARGEST_UNDILATED, 2 * reach + 1) + 2
 
 
 def _maps(cnn: nn.Module, outputs: slice, images: Tensor) -> Tensor:

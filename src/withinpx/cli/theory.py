@@ -12,9 +12,9 @@ class BoundCommand:
     """Theorem 4.1: the largest error of z that a network can have."""
 
     encoder_rf: int
-    """Receptive field of the encoder, px (odd, 1 to 31)."""
+    """Receptive field of the encoder, px (odd, 1 to 139)."""
     decoder_rf: int
-    """Receptive field of the decoder, px (odd, 1 to 31)."""
+    """Receptive field of the decoder, px (odd, 1 to 139)."""
     object_size: tuple[float, ...]
     """Size of the object, px; two numbers are a range."""
     sigma: float = 0.8

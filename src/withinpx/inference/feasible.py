@@ -76,10 +76,11 @@ def _outlines(
     """The range of the object's centre in the frames that show it whole and by itself, where its outline says one.
 
     What the network rendered must be in it, or no further from it than half its width, and then belongs to it. The
-    position is where the network rendered the object, moved as far as the bound asks.
+    position is where the network rendered the object, moved as far as the bound asks. Where the rendering reaches the
+    border, at the scale of the network, the object has a range only if the frame shows background all around it.
     """
     ranges = {}
-    (shown,) = np.nonzero(seen.present[:, index] & ~seen.at_border[:, index] & ~overlapping(seen)[:, index])
+    (shown,) = np.nonzero(seen.present[:, index] & ~overlapping(seen)[:, index])
     middle = zoom * (seen.centre[:, index] + seen.offset[:, index])
     for frame in shown:
         image, background = pixels.whole(int(frame)), pixels.background_of(int(frame))
@@ -87,6 +88,8 @@ def _outlines(
         view = View(image, background, middle[frame], zoom * seen.box[frame, index], zoom * outline.reach, others)
         limits = centre_range(outline, view)
         if limits is None or not outline.can_have(np.array(limits.size / zoom)):
+            continue
+        if seen.at_border[frame, index] and not limits.whole:
             continue
         rendered = seen.body[frame, index] + seen.offset[frame, index]
         low, high = limits.low / zoom, limits.high / zoom

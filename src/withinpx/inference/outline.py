@@ -72,6 +72,7 @@ class CentreRange(NamedTuple):
     high: Array  # (2,): the largest (x, y) that an object's centre can have
     size: float  # the larger side of its outline, midway between the inner and the outer one
     elongation: Array  # (2,): of its body, see ``elongation_of``
+    whole: bool = True  # does no part of it, not even a limb, reach the frame's border?
 
 
 def centre_range(outline: Outline, view: View) -> CentreRange | None:
@@ -95,7 +96,8 @@ def centre_range(outline: Outline, view: View) -> CentreRange | None:
         return None
     corner = np.array([left, top], np.float64)
     low, high = np.minimum(ranges[0][0], ranges[1][0]), np.maximum(ranges[0][1], ranges[1][1])
-    return CentreRange(low + corner, high + corner, ranges[0][2], elongation_of(body[0]))
+    whole = not _is_cut_off(region, left, top, view.frame.shape[:2])
+    return CentreRange(low + corner, high + corner, ranges[0][2], elongation_of(body[0]), whole)
 
 
 def elongation_of(mask: Mask) -> Array:

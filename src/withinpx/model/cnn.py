@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import nn
 
-from withinpx.theory.receptive_field import filters_for
+from withinpx.theory.receptive_field import dilations_for, filters_for
 
 CHANNELS = 32
 
@@ -21,7 +21,8 @@ class CNN(nn.Sequential):
     """
 
     def __init__(self, inputs: int, outputs: int, receptive_field: int, channels: int = CHANNELS) -> None:
-        super().__init__(*_layers(inputs, outputs, filters_for(receptive_field), channels))
+        filters = tuple(zip(filters_for(receptive_field), dilations_for(receptive_field), strict=True))
+        super().__init__(*_layers(inputs, outputs, filters, channels))
 
     @torch.no_grad()
     def start_empty(self, share: float, magnitude: float = 1.0, outputs: int | None = None) -> None:
@@ -42,12 +43,18 @@ class CNN(nn.Sequential):
         return cast(nn.Conv2d, self[-1]).weight[0].numel()
 
 
-def _layers(inputs: int, outputs: int, filters: tuple[int, ...], channels: int) -> Iterator[nn.Module]:
-    *hidden, last = filters
-    for size in hidden:
+def reach_of(conv: nn.Conv2d) -> int:
+    """How far from its output a filter reads, px."""
+    return conv.dilation[0] * (conv.kernel_size[0] // 2)
+
+
+def _layers(inputs: int, outputs: int, filters: tuple[tuple[int, int], ...], channels: int) -> Iterator[nn.Module]:
+    """``filters`` are the size and the dilation of each."""
+    *hidden, (last, last_dilation) = filters
+    for size, dilation in hidden:
         # BN subtracts any constant, so a bias before it would have no effect
-        yield nn.Conv2d(inputs, channels, size, padding=size // 2, bias=False)
+        yield nn.Conv2d(inputs, channels, size, padding=dilation * (size // 2), dilation=dilation, bias=False)
         yield nn.BatchNorm2d(channels)
         yield nn.ReLU()
         inputs = channels
-    yield nn.Conv2d(inputs, outputs, last, padding=last // 2)
+    yield nn.Conv2d(inputs, outputs, last, padding=last_dilation * (last // 2), dilation=last_dilation)

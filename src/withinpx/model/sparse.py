@@ -1,7 +1,7 @@
 """The same network, run only where its input differs from the background. Exact, not an approximation.
 
 A layer's activations differ from the background's only within reach of a changed pixel. So the background is computed
-once for the whole batch, and each image only in windows around its changes, which grow by half a filter per layer.
+once for the whole batch, and each image only in windows around its changes, which grow by each filter's reach.
 Batch-norm's statistics and the softargmax's sum take the rest from the background. Zero padding at the border is
 exact: pixels of a window outside the image are set to zero before every filter.
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from withinpx.model.appearance import bounded, object_maps
 from withinpx.model.autoencoder import Autoencoder, Latents
-from withinpx.model.cnn import CNN
+from withinpx.model.cnn import CNN, reach_of
 from withinpx.model.field import Base, Field, Patch, masked
 from withinpx.model.render import faintest_exponent, profile
 from withinpx.model.windows import Windows, group_windows
@@ -26,7 +26,7 @@ from withinpx.model.windows import Windows, group_windows
 def first_layer_reach(cnn: CNN) -> int:
     """Px around a window of change that the first filter reads to compute every output that the change affects."""
     first = next(layer for layer in cnn if isinstance(layer, nn.Conv2d))
-    return 2 * (first.kernel_size[0] // 2)
+    return 2 * reach_of(first)
 
 
 def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
@@ -41,18 +41,22 @@ def sparse_cnn(cnn: CNN, inputs: Field) -> Field:
 
 
 def _convolved(conv: nn.Conv2d, maps: Field) -> Field:
-    reach = conv.kernel_size[0] // 2
-    base = maps.base.with_values(F.conv2d(maps.base.values, conv.weight, conv.bias, padding=reach))
+    reach, dilation = reach_of(conv), conv.dilation
+    base = F.conv2d(maps.base.values, conv.weight, conv.bias, padding=reach, dilation=dilation)
     patches = [
-        Patch(patch.windows.grown(-reach), F.conv2d(patch.values, conv.weight, conv.bias), patch.copies)
+        Patch(
+            patch.windows.grown(-reach),
+            F.conv2d(patch.values, conv.weight, conv.bias, dilation=dilation),
+            patch.copies,
+        )
         for patch in maps.patches
     ]
-    return Field(maps.count, base, patches)
+    return Field(maps.count, maps.base.with_values(base), patches)
 
 
 def _layer(norm: nn.BatchNorm2d, conv: nn.Conv2d, maps: Field) -> Field:
     """Batch-norm, ReLU and the next filter, for which the windows grow."""
-    around = 2 * (conv.kernel_size[0] // 2)
+    around = 2 * reach_of(conv)
     wider = [patch.windows.grown(around) for patch in maps.patches]
     composites = [maps.base.cut(windows) for windows in wider]
     base_values = [_middle(composite, around).clone() for composite in composites]

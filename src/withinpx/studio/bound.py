@@ -9,7 +9,7 @@ import numpy as np
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, error_bound
 from withinpx.theory.bound import Rendering, theorem
 from withinpx.theory.corollaries import bound_vs_decoder_rf, bound_vs_encoder_rf, bound_vs_object_size
-from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
+from withinpx.theory.receptive_field import LARGEST_UNDILATED
 
 MAX_SIGMA = 5.0  # px, as in figure 3
 POINTS = 121  # per curve
@@ -27,9 +27,10 @@ def bound_json(
     """The bound of one network, and curves that vary one variable each."""
     rendering: Rendering = Gaussian(sigma, n_sigma) if support is None else CompactSupport(support)
     bound = error_bound(encoder_rf, decoder_rf, sizes, rendering)
+    furthest = max(LARGEST_UNDILATED, encoder_rf, decoder_rf)
     grids = {
-        "encoder_rf": np.linspace(1, LARGEST_RECEPTIVE_FIELD, POINTS),
-        "decoder_rf": np.linspace(sizes.largest, LARGEST_RECEPTIVE_FIELD, POINTS),
+        "encoder_rf": np.linspace(1, furthest, POINTS),
+        "decoder_rf": np.linspace(sizes.largest, furthest, POINTS),
         "object_size": np.linspace(1, decoder_rf, POINTS),
         "sigma": np.linspace(0, MAX_SIGMA, POINTS),
     }

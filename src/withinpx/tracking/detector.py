@@ -152,6 +152,8 @@ class Detector:
 
         theorem_px = theorem 4.1 + leakage + residual + distance between the object's centre and its rendering's, which
         is what the theorem is about. Around the position: by set membership, or theorem_px plus the distance from z.
+        Where the border cuts the rendering off, but not the object, that centre is not the rendering's: theorem_px is
+        then no less than the distance from z to all of the object's set.
         """
         used = [obj.object for obj in self.certificate.objects]
         centre = reported_centres(seen, self.shifts)
@@ -161,6 +163,8 @@ class Detector:
         added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale
         reasons = refusal_reasons(seen, self.certificate)[:, used]
         theorem_px = np.where(reasons == "", theorem + added + ROUNDING_PX, np.nan)
+        furthest = half_width(seen.sets.low, seen.sets.high, seen.z).max(axis=-1)[:, used] / self.scale + ROUNDING_PX
+        theorem_px = np.where(seen.at_border[:, used], np.maximum(theorem_px, furthest), theorem_px)
         rendered = (centre + np.where(seen.present[..., None], seen.offset, 0))[:, used]
         found, set_px = self._positions_and_sets(seen, rendered, theorem_px)
         positions = self.selection.to_recording(found).round(DECIMALS)

@@ -137,7 +137,7 @@ def make_setup(
     original: Inspection, options: TrackOptions, report: Report = silent, classes: Classes | None = None
 ) -> Setup:
     """The clip at the scale at which its objects can be rendered, and the network for it."""
-    scale = working_scale(original)
+    scale = working_scale(original, options.largest_object)
     inspection = original.scaled(scale) if scale < 1 else original
     plan = make_plan(inspection, options)
     count = len(inspection.objects)

@@ -5,11 +5,14 @@ from typing import Any, Literal, TypeVar
 
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
+from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
 BackgroundName = Literal["auto", "layered", "perspective", "nearby"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Format = Literal["coco", "mot", "dlc"]
 Kind = TypeVar("Kind")
+SPARE = 2.0  # px that the decoder is wider than the largest object seen
+LARGEST_OBJECT = LARGEST_RECEPTIVE_FIELD - SPARE
 
 
 def only(kind: type[Kind], options: Any) -> Kind:
@@ -56,6 +59,8 @@ class TrackOptions(InspectOptions):
     """Receptive field of the decoder, px; chosen if not given."""
     sigma: float | None = None
     """Width of the rendered Gaussian, px; chosen if not given."""
+    largest_object: float = 25.0
+    """Side to which larger objects are scaled down for the network, px."""
     target: float | None = None
     """The largest error of z that is acceptable, px; the network is designed for it."""
     channels: int = 16
@@ -71,6 +76,14 @@ class TrackOptions(InspectOptions):
     of objects that look alike are proved. Measured if not given."""
     overlay: bool = True
     """Write overlay.mp4."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.largest_object <= LARGEST_OBJECT:
+            raise InputError(
+                f"The largest object is {self.largest_object:g} px: a network renders objects of 1 to "
+                f"{LARGEST_OBJECT:g} px; give one of those sizes."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

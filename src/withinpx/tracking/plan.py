@@ -11,10 +11,8 @@ from withinpx.theory import CompactSupport, SizeRange
 from withinpx.theory.bound import GATE_PX, theorem
 from withinpx.theory.design import SUPPORT_SIGMAS, design
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
-from withinpx.tracking.options import TrackOptions
+from withinpx.tracking.options import LARGEST_OBJECT, SPARE, TrackOptions
 
-LARGEST_OBJECT = 25.0  # px of the network's input; clips with larger objects are scaled down
-SPARE = 2.0  # px that the decoder is wider than the largest object seen
 GROWTH = 1.6  # an object whose size varies by more than this over its positions grows
 
 
@@ -30,10 +28,10 @@ class Plan:
     grows: bool = False  # does the size of an object depend on where it is?
 
 
-def working_scale(inspection: Inspection) -> float:
-    """The scale, relative to the inspected frames, at which the largest object can be rendered."""
+def working_scale(inspection: Inspection, largest_object: float) -> float:
+    """The scale, relative to the inspected frames, at which no object is larger than this."""
     largest = inspection.sizes[1]
-    return 1.0 if largest <= LARGEST_OBJECT else math.floor(100 * LARGEST_OBJECT / largest) / 100
+    return 1.0 if largest <= largest_object else math.floor(100 * largest_object / largest) / 100
 
 
 def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
@@ -41,7 +39,7 @@ def make_plan(inspection: Inspection, options: TrackOptions) -> Plan:
     objects = found if options.objects == "auto" else options.objects
     followed = inspection.objects[:objects]
     seen = min(obj.sizes[0] for obj in followed), max(obj.sizes[1] for obj in followed)
-    sizes = SizeRange(*(min(size, LARGEST_RECEPTIVE_FIELD - SPARE) for size in seen))
+    sizes = SizeRange(*(min(size, LARGEST_OBJECT) for size in seen))
     chosen = design(sizes, None if options.target is None else options.target * scale, options.sigma, SPARE)
     clip, support = inspection.clip, SUPPORT_SIGMAS * chosen.sigma
     shortest = min(clip.height, clip.width)

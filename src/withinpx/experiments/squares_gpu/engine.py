@@ -8,6 +8,7 @@ from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.background import BackgroundMode
 from withinpx.model.field import masked
 from withinpx.model.sparse import first_layer_reach, gaussian_reach
+from withinpx.theory.receptive_field import LARGEST_UNDILATED
 from withinpx.training.engine import DenseEngine, Engine, Indices, SparseEngine
 from withinpx.training.scene import Scene
 
@@ -49,7 +50,8 @@ def for_gpu(engine: Engine) -> Engine:
     if not isinstance(engine, SparseEngine) or not engine.scene.one_per_image or engine.scene.empty.reach is not None:
         return engine
     windows = engine.scene.changes[0].windows
-    is_paper = config.background is BackgroundMode.POSITIONAL and config.support is None
+    undilated = max(config.encoder_rf, config.decoder_rf) <= LARGEST_UNDILATED
+    is_paper = config.background is BackgroundMode.POSITIONAL and config.support is None and undilated
     power_of_two = config.channels & (config.channels - 1) == 0
     if is_paper and config.objects == config.colours == 1 and windows.height == windows.width and power_of_two:
         return GpuEngine(engine.model, engine.scene, engine.tolerance)
