@@ -21,9 +21,12 @@ LIMITS = Limits(residual=1.0, drift=1.0, rendered=(0.0, 0.0))
 PLACES = np.linspace((10.0, 12.0), (40.0, 30.0), FRAMES)[:, None]
 
 
+APART = np.array([0.0, 20.0])  # from one object to the next
+
+
 def with_bad_frame(objects: int = 1, **changes: Any) -> Observations:
     """A perfect network's observations, but for these values of every object in one frame."""
-    seen = seen_at(np.repeat(PLACES, objects, axis=1))
+    seen = seen_at(np.repeat(PLACES, objects, axis=1) + APART * np.arange(objects)[:, None])
     for name, value in changes.items():
         values = getattr(seen, name).copy()
         values[BAD] = values[BAD] + value if values.dtype == np.float64 else value
@@ -122,3 +125,28 @@ def test_a_refused_object_is_refused_in_every_frame_that_shows_it() -> None:
 def test_a_certificate_that_is_read_again_refuses_the_same() -> None:
     certificate = a_certificate(an_object(0, True, True), an_object(1, False, True))
     assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@pytest.mark.parametrize(("apart", "reason"), [(3.9, "touching"), (4.1, "")])
+def test_an_object_that_is_mostly_inside_another_one_s_box_is_refused(apart: float, reason: str) -> None:
+    """What is seen there may be the other: evidence must come from the object's own pixels."""
+    seen = seen_at(np.repeat(PLACES, 2, axis=1) + np.array([[0.0, 0.0], [apart, 0.0]]))  # boxes of 8 px
+    certificate = a_certificate(an_object(0, True, True), an_object(1, True, True))
+    assert (refusal_reasons(seen, certificate) == reason).all()
+
+
+def test_an_absent_object_covers_nothing() -> None:
+    present = np.ones((FRAMES, 2), np.bool_)
+    present[:, 1] = False
+    seen = seen_at(np.repeat(PLACES, 2, axis=1), present=present)
+    reasons = refusal_reasons(seen, a_certificate(an_object(0, True, True), an_object(1, True, True)))
+    assert (reasons[:, 0] == "").all()
+
+
+def test_a_small_object_does_not_hide_a_large_one() -> None:
+    box = np.full((FRAMES, 2, 2), 8.0)
+    box[:, 1] = 20.0
+    seen = seen_at(np.repeat(PLACES, 2, axis=1), box=box)
+    reasons = refusal_reasons(seen, a_certificate(an_object(0, True, True), an_object(1, True, True)))
+    assert (reasons[:, 0] == "touching").all()
+    assert (reasons[:, 1] == "").all()

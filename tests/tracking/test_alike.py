@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from withinpx.data.recording import open_recording
 from withinpx.data.swarm import swarm_clip
 from withinpx.data.zoo import ZooClip
 from withinpx.errors import InputError
+from withinpx.tracking import attempt
 from withinpx.tracking.detect import detect
 from withinpx.tracking.exports import export
 from withinpx.tracking.onnx_file import onnx_bytes
@@ -18,6 +20,7 @@ from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import read_tracks
 
 DISCS, LAYOUT = 3, (96, 72)
+STEPS = 180  # of training: enough for plain discs
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,8 @@ def made() -> ZooClip:
 @pytest.fixture(scope="module")
 def result(made: ZooClip, tmp_path_factory: pytest.TempPathFactory) -> Result:
     folder = tmp_path_factory.mktemp("alike") / "run"
-    return withinpx.track(made.clip, out=folder, channels=8, budget=1, progress=False)
+    with patch.object(attempt, "STEPS", STEPS):
+        return withinpx.track(made.clip, out=folder, channels=8, budget=1, progress=False)
 
 
 def at_discs(made: ZooClip, result: Result) -> np.ndarray:

@@ -16,7 +16,7 @@ from withinpx.theory.fences import fences
 
 PART = 0.5  # of the smallest object's area: a smaller region is a part of one, or noise
 DIFFERS = 1.0  # of appearance_distance: what is further from a class does not belong to it
-EDGE_PX = 1.0  # by which the side of a region varies with its edges
+EDGE_PX = 0.5  # by which the side of a region may vary with its edges
 
 Groups = tuple[tuple[int, ...], ...]  # numbers of objects, one group per class
 
@@ -56,9 +56,13 @@ def groups_of(count: int, pairs: Sequence[tuple[int, int]]) -> Groups:
 
 
 def areas_of_one(blobs: Sequence[Blob]) -> tuple[float, float]:
-    """Between which areas a region is one object by itself, from those of a class that the border does not cut off."""
+    """Between which areas a region is one object by itself, from those of a class that the border does not cut off.
+
+    Objects that touch make some regions larger, so the fences are those of the smaller half, and as far above.
+    """
     sides = np.sqrt([blob.area for blob in blobs if not blob.cut_off] or [blob.area for blob in blobs])
-    low, high = fences(sides, EDGE_PX)
+    middle = float(np.median(sides))
+    low, high = fences(np.concatenate([sides[sides <= middle], 2 * middle - sides[sides <= middle]]), EDGE_PX)
     return max(low, 1.0) ** 2, high**2
 
 

@@ -51,7 +51,8 @@ def write_coco(tracks: Tracks, folder: Path, detector: Detector | None = None) -
     """COCO results, and the data set without annotations that ``COCO().loadRes`` needs beside them.
 
     The image id is the frame's number in the recording, the category id the object's number plus one. COCO counts
-    pixels as we do. ``certified``, ``bound_px``, ``reason`` and ``identity_certified`` are ours; its tools keep what they do not know.
+    pixels as we do. ``certified``, ``bound_px``, ``reason`` and ``identity_certified`` are ours; its tools keep what
+    they do not know.
     """
     if detector is not None and detector.recording != (tracks.width, tracks.height):
         made_for, given = "x".join(map(str, detector.recording)), f"{tracks.width}x{tracks.height}"
