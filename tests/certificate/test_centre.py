@@ -79,6 +79,17 @@ def test_the_hidden_tip_of_a_triangle_is_allowed_for() -> None:
     assert found.tolerance[1] > found.middle[1]
 
 
+def test_a_tip_of_half_the_strength_is_allowed_for() -> None:
+    """An object's texture may be fainter at its tip: there its edge is followed to where nothing is left."""
+    at = centres()
+    frames = frames_of(TRIANGLE, at).astype(np.float64)
+    top = box(TRIANGLE)[1] / 2
+    for frame, (_, y) in zip(frames, at, strict=True):
+        upper = max(0, round(y - top) - 2), round(y - top) + 4
+        frame[upper[0] : upper[1]] = 60 + (frame[upper[0] : upper[1]] - 60) / 2
+    assert is_within(measured(TRIANGLE, at, frames.astype(np.uint8)), (0.0, 0.0))
+
+
 def test_an_object_that_is_always_at_one_fraction_of_a_pixel_is_known_less_well() -> None:
     moving = centres()
     resting = np.column_stack([moving[:, 0], np.floor(moving[:, 1]) + 0.49])

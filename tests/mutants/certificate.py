@@ -435,4 +435,25 @@ CERTIFICATE_MUTANTS = (
         "mask = soft_mask((image - background).abs().amax(dim=-3))",
         FULL_RESOLUTION_TESTS,
     ),
+    Mutant(
+        "an object inside another's box is certified",
+        "certificate/certificate.py",
+        "reasons[covered_share(seen)[:, index] > COVERED]",
+        "reasons[covered_share(seen)[:, index] > 2]",
+        ("certificate/test_certificate.py",),
+    ),
+    Mutant(
+        "an absent object covers others",
+        "inference/overlap.py",
+        "others = seen.present[:, None] & ~np.eye(area.shape[1], dtype=bool)",
+        "others = ~np.eye(area.shape[1], dtype=bool)",
+        ("certificate/test_certificate.py",),
+    ),
+    Mutant(
+        "an edge ends where it is last seen",
+        "certificate/centre.py",
+        "hidden = seen / (INNER * full - seen)",
+        "hidden = 0.0",
+        ("certificate/test_centre.py",),
+    ),
 )

@@ -6,6 +6,7 @@ BOUND, COROLLARIES, DESIGN = "theory/bound.py", "theory/corollaries.py", "theory
 BOUND_TESTS = ("theory/test_bound.py",)
 COROLLARY_TESTS = ("theory/test_corollaries.py",)
 DESIGN_TESTS = ("theory/test_design.py",)
+IDENTITY, IDENTITY_TESTS = "theory/identity.py", ("theory/test_identity.py",)
 WORST_CASE_TESTS = ("certificate/test_worst_case.py",)  # networks whose z is off by the whole bound
 
 THEORY_MUTANTS = (
@@ -164,5 +165,47 @@ THEORY_MUTANTS = (
         "return error_bound(self.encoder_rf, self.decoder_rf, self.sizes, CompactSupport(self.support))",
         "return error_bound(self.encoder_rf, self.decoder_rf, self.sizes.smallest, CompactSupport(self.support))",
         DESIGN_TESTS,
+    ),
+    Mutant(
+        "a second candidate in the later frame does not matter",
+        IDENTITY,
+        "alone = (reach.sum(axis=1) == 1)[:, None]",
+        "alone = (reach.sum(axis=1) >= 1)[:, None]",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "a second candidate in the earlier frame does not matter",
+        IDENTITY,
+        "(reach.sum(axis=0) == 1)[None]",
+        "(reach.sum(axis=0) >= 1)[None]",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "objects neither enter nor leave",
+        IDENTITY,
+        "reach & alone & ~(vanishing[:, None] & appearing[None])",
+        "reach & alone",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "candidates are as near as along their better axis",
+        IDENTITY,
+        "apart.max(axis=-1).clip(0)",
+        "apart.min(axis=-1).clip(0)",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "objects leave only where they are at the border already",
+        IDENTITY,
+        "boxes[:, :2] - step, boxes[:, 2:] + step",
+        "boxes[:, :2], boxes[:, 2:]",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "a bound of the position does not widen the reach",
+        IDENTITY,
+        "reach = gaps(before, after) <= step",
+        "reach = gaps((before + np.roll(before, 2, axis=1)) / 2, (after + np.roll(after, 2, axis=1)) / 2) <= step",
+        IDENTITY_TESTS,
     ),
 )

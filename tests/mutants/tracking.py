@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 ATTEMPT, DETECTOR = "tracking/attempt.py", "tracking/detector.py"
 ATTEMPT_TESTS = ("tracking/test_attempt.py",)
 SHIFT_TESTS = ("certificate/test_shift.py",)
+IDENTITY, IDENTITY_TESTS = "tracking/identity.py", ("tracking/test_identity.py",)
 SUM = "added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale"
 
 TRACKING_MUTANTS = (
@@ -95,5 +96,33 @@ TRACKING_MUTANTS = (
         "rendered = (centre + np.where(seen.present[..., None], seen.offset, 0))[:, used]",
         "rendered = centre[:, used]",
         SHIFT_TESTS,
+    ),
+    Mutant(
+        "the theorem's bound alone shows that a region is one object",
+        IDENTITY,
+        "sure = found.one & ~found.several",
+        "sure = ~np.isnan(found.bound) & ~found.several",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "an object that is out of sight is nowhere",
+        IDENTITY,
+        "& ~_may_hold_another(found, detection, number, size, step_px)",
+        "",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "nothing vanishes away from the border",
+        IDENTITY,
+        "hidden |= (gaps(reach, doors) <= step_px).any(axis=1)",
+        "hidden |= False",
+        IDENTITY_TESTS,
+    ),
+    Mutant(
+        "a refused detection is as small as a certified one",
+        IDENTITY,
+        "return np.where(np.isnan(self.bound)[:, None], self.box, known)",
+        "return np.nan_to_num(known, nan=-1e6)",
+        IDENTITY_TESTS,
     ),
 )

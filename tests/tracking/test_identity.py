@@ -159,3 +159,15 @@ def test_the_theorem_alone_proves_no_identity() -> None:
     assert (link(found, WIDTH, HEIGHT, 4.0).proved[1:] == 1).all()
     unsure = replace(found, one=np.zeros(len(found), np.bool_))
     assert (link(unsure, WIDTH, HEIGHT, 4.0).proved[1:] == 0).all()
+
+
+def test_where_something_appears_later_nothing_is_proved_before() -> None:
+    """There may be an occluder: one can have gone behind it as another came out."""
+    one, two = straight((80, 100), (2, 0), 30), np.full((30, 2), np.nan)
+    two[25:] = straight((100, 103), (0, 1), 5)
+    found = detections(one, two)
+    links = link(found, WIDTH, HEIGHT, 3.0)
+    at = found.frame[links.detection]
+    own = links.object == 0
+    assert (links.proved[own & (at >= 9) & (at <= 11)] == 0).all()  # it passes at (100, 100)
+    assert (links.proved[own & ((at == 4) | (at == 16))] == 1).all()
