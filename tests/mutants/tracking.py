@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 ATTEMPT, DETECTOR = "tracking/attempt.py", "tracking/detector.py"
 ATTEMPT_TESTS = ("tracking/test_attempt.py",)
 SHIFT_TESTS = ("certificate/test_shift.py",)
-IDENTITY, IDENTITY_TESTS = "tracking/identity.py", ("tracking/test_identity.py",)
+IDENTITY, IDENTITY_TESTS = "discovery/identity.py", ("discovery/test_identity.py",)
 SUM = "added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, used] / self.scale"
 
 TRACKING_MUTANTS = (
@@ -107,8 +107,8 @@ TRACKING_MUTANTS = (
     Mutant(
         "an object that is out of sight is nowhere",
         IDENTITY,
-        "& ~_may_hold_another(found, detection, number, size, step_px)",
-        "",
+        "sure = found.one & ~found.several & ~hides",
+        "sure = found.one & ~found.several",
         IDENTITY_TESTS,
     ),
     Mutant(

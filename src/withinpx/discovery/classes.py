@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from withinpx.data.clip import Clip
 from withinpx.discovery.background import BackgroundModel, ByteImages, to_uint8
 from withinpx.discovery.hypotheses import Hypothesis
+from withinpx.discovery.identity import Detections, link, usual_step
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_changes
 from withinpx.discovery.regions import Region, find_regions, nearest_regions, only_region
@@ -26,6 +27,7 @@ class Classes:
     """How regions of a frame are read: as one object, as several that touch, or as none."""
 
     areas: tuple[float, float]  # of a region that is one object, px of the frames it is found in
+    residuals: tuple[float, ...] = ()  # of each class, the largest usual one of its template; beyond, it may be two
 
     @property
     def least(self) -> float:
@@ -73,19 +75,18 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     the clip, as frames of a recording are inspected.
     """
     members = [[blob for index in group for blob in inspection.objects[index].blobs] for group in groups]
-    ranges = [areas_of_one(blobs) for blobs in members]
     appearances = np.array([MovingObject(tuple(blobs)).appearance for blobs in members])
-    classes = Classes((min(low for low, _ in ranges), max(high for _, high in ranges)))
+    ranges = [areas_of_one(blobs) for blobs in members]
     clip, background = inspection.clip, inspection.background
-    found = [classes.find(image, background, frame) for frame, image in enumerate(clip.frames)]
-    singles: list[tuple[int, int, int]] = []  # frame, region, class
-    for frame, regions in enumerate(found):
-        for number, region in enumerate(regions):
-            apart = appearance_distance(appearances, region.blob.appearance)
-            kind = int(apart.argmin())
-            low, high = ranges[kind]
-            if apart[kind] < DIFFERS and low <= region.blob.area <= high and not region.blob.cut_off:
-                singles.append((frame, number, kind))
+    for _ in range(2):  # once more without what may be two objects
+        classes = Classes((min(low for low, _ in ranges), max(high for _, high in ranges)))
+        found = [classes.find(image, background, frame) for frame, image in enumerate(clip.frames)]
+        singles = _singles(found, classes, ranges, appearances, (clip.width, clip.height))
+        own = [
+            [found[frame][number].blob for frame, number, kind in singles if kind == index]
+            for index in range(len(groups))
+        ]
+        ranges = [areas_of_one(blobs) if blobs else old for blobs, old in zip(own, ranges, strict=True)]
     chosen = _evenly(singles, MOST_FRAMES)
     if not chosen:
         return None
@@ -104,6 +105,50 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     camera = np.zeros((len(images), 2))
     isolated = Inspection(views, background, objects, (), camera, False, (hypothesis,))
     return isolated, classes
+
+
+def _singles(
+    found: list[list[Region]],
+    classes: Classes,
+    ranges: Sequence[tuple[float, float]],
+    appearances: NDArray[np.float64],
+    size: tuple[int, int],
+) -> list[tuple[int, int, int]]:
+    """Regions that are one object by itself: frame, number and class. None that may hide another object."""
+    places = [(frame, number) for frame, regions in enumerate(found) for number in range(len(regions))]
+    hides = _hiding(found, places, classes, size)
+    singles = []
+    for (frame, number), hiding in zip(places, hides, strict=True):
+        blob = found[frame][number].blob
+        apart = appearance_distance(appearances, blob.appearance)
+        kind = int(apart.argmin())
+        low, high = ranges[kind]
+        if apart[kind] < DIFFERS and low <= blob.area <= high and not blob.cut_off and not hiding:
+            singles.append((frame, number, kind))
+    return singles
+
+
+def _hiding(
+    found: list[list[Region]], places: Sequence[tuple[int, int]], classes: Classes, size: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Which regions may hold an object that was seen before and is seen nowhere else."""
+    if not places:
+        return np.zeros(0, np.bool_)
+    regions = [found[frame][number] for frame, number in places]
+    boxes = np.array([region.blob.box for region in regions], np.float64)
+    several = np.array([not classes.is_one(region.blob) for region in regions])
+    pixels = [region.pixels if many else np.zeros((0, 2)) for region, many in zip(regions, several, strict=True)]
+    detections = Detections(
+        np.array([frame for frame, _ in places]),
+        np.array([region.blob.centre for region in regions]),
+        np.full(len(regions), np.nan),
+        boxes,
+        several,
+        np.zeros(len(regions), np.bool_),
+        pixels,
+        float(np.sqrt(classes.areas[0] * classes.areas[1])),
+    )
+    return link(detections, *size, usual_step(detections)).hides
 
 
 def _views(clip: Clip, images: ByteImages, frames: NDArray[np.intp]) -> Clip:

@@ -21,6 +21,12 @@ class Region:
     box: Box  # of the frame
     mask: Mask  # of the box
 
+    @property
+    def pixels(self) -> NDArray[np.float64]:
+        """The centres (x, y) of its pixels, (k, 2)."""
+        down, across = np.nonzero(self.mask)
+        return np.column_stack([across + self.box[1].start, down + self.box[0].start]) + 0.5
+
 
 def find_regions(changes: Changes) -> list[Region]:
     """The connected regions of a frame; their blobs are those of ``find_blobs``."""

@@ -58,7 +58,16 @@ def tracks_json(run: Run, out: Path) -> dict[str, Any]:
         **{name: _per_object(table, name, table[name] == 1) for name in FLAGS},
         "reason": _per_object(table, "reason", table["reason"].fillna("")),
         "has_appearances": any(name.startswith("code_") for name in table.columns),
+        "identity": _identities(table, out),
     }
+
+
+def _identities(table: "pd.DataFrame", out: Path) -> list[list[int | None]] | None:
+    """Of objects that look alike, 1 where a link to the frame before is proved, 0 where it is a guess, else null."""
+    about = read_json(out / "tracks.json") if (out / "tracks.json").exists() else {}
+    if "classes" not in about:
+        return None
+    return _per_object(table, "identity_certified", table["identity_certified"])
 
 
 def _numbers(table: "pd.DataFrame", out: Path) -> list[int]:

@@ -277,7 +277,7 @@ class Detector:
             "moving_camera": self.moving_camera,
             "unordered": self.unordered,
             "appearances": [codes.tolist() for codes in self.appearances],
-            "class_areas": None if self.classes is None else self.classes.areas,
+            "classes": None if self.classes is None else _classes_json(self.classes),
             "background_sha256": hashlib.sha256(background).hexdigest(),
             "templates_sha256": hashlib.sha256(templates).hexdigest(),
             "certificate_sha256": hashlib.sha256(certificate).hexdigest(),
@@ -319,7 +319,7 @@ class Detector:
                     for codes in about.get("appearances", [])
                     if model.config.appearance
                 ),
-                _read_classes(about.get("class_areas")),
+                _read_classes(about.get("classes")),
             )
             detector._check_shapes()
         except InputError:
@@ -351,8 +351,17 @@ class Detector:
             raise ValueError
 
 
-def _read_classes(areas: list[float] | None) -> Classes | None:
-    return None if areas is None else Classes((float(areas[0]), float(areas[1])))
+def _classes_json(classes: Classes) -> dict[str, Any]:
+    finite = [float(value) if np.isfinite(value) else None for value in classes.residuals]
+    return {"areas": classes.areas, "residuals": finite}
+
+
+def _read_classes(content: dict[str, Any] | None) -> Classes | None:
+    if content is None:
+        return None
+    low, high = content["areas"]
+    residuals = tuple(np.inf if value is None else float(value) for value in content["residuals"])
+    return Classes((float(low), float(high)), residuals)
 
 
 def _read_shift(content: dict[str, Any]) -> Shift:

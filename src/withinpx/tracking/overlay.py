@@ -42,6 +42,7 @@ class Mark:
     bound: float
     certified: bool
     colour: RGB  # grey where the position is refused
+    guessed: bool = False  # is it a guess that it is the object of the frame before?
 
     @property
     def casing(self) -> tuple[int, int, int, int]:
@@ -55,9 +56,9 @@ Marks = dict[int, Mark]  # by object
 class OverlayWriter:
     """Writes overlay.mp4 frame by frame, with the recording's times; the first frame is shown at 0 s.
 
-    A cross marks the position (x, y), a square around it the bound, and a line the last positions. A refused position
-    has no square: its cross is grey and dashed, and a red bar runs below the frame. Objects have the palette's
-    colours unless ``colours`` are given.
+    A cross marks the position (x, y), a square around it the bound, and a line the last positions, dashed where it is
+    a guess that they are one object's. A refused position has no square: its cross is grey and dashed, and a red bar
+    runs below the frame. Objects have the palette's colours unless ``colours`` are given.
     """
 
     def __init__(
@@ -99,7 +100,10 @@ class OverlayWriter:
         time_s = float(tracks.times_s[row])
         head = f"frame {tracks.frames[row]}" + ("" if isnan(time_s) else f"   {time_s:.2f} s")
         refused = any(not mark.certified for mark in marks.values())
-        image = self._with_legend(image, head, [_caption(tracks, row, index) for index in range(count)], refused)
+        captions = [_caption(tracks, row, index) for index in range(count)] if tracks.classes is None else []
+        if tracks.classes is not None:
+            head += f"   {_counted(tracks, row)}"
+        image = self._with_legend(image, head, captions, refused)
         if isnan(time_s):
             time_s = self._frames / (IMAGES_PER_SECOND if tracks.unordered else FRAMES_PER_SECOND)
         self._video.add(image, time_s)
@@ -113,7 +117,8 @@ class OverlayWriter:
             x, y = positions[index].tolist()
             certified = bool(tracks.certified[row, index])
             label, colour = (str(index), self._colours[index]) if certified else (f"{index}?", rgb(REFUSED))
-            marks[index] = Mark(label, (x, y), float(bounds[index]), certified, colour)
+            guessed = tracks.proved is not None and tracks.proved[row, index] == 0
+            marks[index] = Mark(label, (x, y), float(bounds[index]), certified, colour, bool(guessed))
         return marks
 
     def _with_legend(self, image: Pixels, head: str, captions: list[str], refused: bool) -> Pixels:
@@ -122,7 +127,7 @@ class OverlayWriter:
         font, line = _font(FONT * unit), round(LINE * unit)
         indent, column = (round(font.getlength(longest) + 14 * unit) for longest in (LONGEST_HEAD, LONGEST_CAPTION))
         columns = max(1, int(image_width - indent) // column)
-        lines = ceil(len(captions) / columns)
+        lines = max(1, ceil(len(captions) / columns))
         width, height = (side + side % 2 for side in (image_width, image_height + lines * line))
         strip = Image.new("RGB", (width, height - image_height), STRIP)
         pen = ImageDraw.Draw(strip)
@@ -149,6 +154,14 @@ def _caption(tracks: Tracks, row: int, index: int) -> str:
     return caption if len(caption) <= len(LONGEST_CAPTION) else caption[: len(LONGEST_CAPTION) - 1] + "…"
 
 
+def _counted(tracks: Tracks, row: int) -> str:
+    """The objects of one frame that look alike, counted: too many for a caption each."""
+    present, certified = (int(values[row].sum()) for values in (tracks.present, tracks.certified))
+    guessed = 0 if tracks.proved is None else int((tracks.proved[row] == 0).sum())
+    identities = f", {guessed} identities guessed" if guessed else ""
+    return f"{present} objects, {certified} certified{identities}"
+
+
 def draw_marks(image: Pixels, trail: Sequence[Marks]) -> None:
     """Draw lines through the frames before, then the crosses, bounds and numbers of the last frame, into the image."""
     height, width = image.shape[:2]
@@ -158,8 +171,10 @@ def draw_marks(image: Pixels, trail: Sequence[Marks]) -> None:
     for age, (before, after) in enumerate(pairwise(trail), start=TRAIL + 1 - len(trail)):
         opacity = round(20 + 215 * (age + 1) / TRAIL)
         for index in before.keys() & after.keys():
-            ends = [tuple(SUPERSAMPLE * value for value in marks[index].position) for marks in (before, after)]
-            pen.line(ends, fill=(*after[index].colour, opacity), width=round(2 * unit))
+            start, end = (SUPERSAMPLE * np.array(marks[index].position) for marks in (before, after))
+            for first, last in _dashes(float(np.hypot(*(end - start))), unit) if after[index].guessed else [(0.0, 1.0)]:
+                ends = [tuple((start + share * (end - start)).tolist()) for share in (first, last)]
+                pen.line(ends, fill=(*after[index].colour, opacity), width=round(2 * unit))
     for mark in trail[-1].values():
         _draw_cross(pen, mark, unit)
         if mark.certified:
@@ -169,6 +184,12 @@ def draw_marks(image: Pixels, trail: Sequence[Marks]) -> None:
     for top, left, bottom, right in joined([_extent(image, trail, index) for index in objects], 0):
         part = layer.crop((left * SUPERSAMPLE, top * SUPERSAMPLE, right * SUPERSAMPLE, bottom * SUPERSAMPLE))
         _blend(image[top:bottom, left:right], part)
+
+
+def _dashes(length: float, unit: float) -> list[tuple[float, float]]:
+    """Where the dashes of a line begin and end, as shares of it; one at least, of half its length."""
+    count = max(1, round(length / (8 * unit)))
+    return [(number / count, (number + 0.5) / count) for number in range(count)]
 
 
 def _extent(image: Pixels, trail: Sequence[Marks], index: int) -> Box:

@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 
 from withinpx.discovery.background import ByteImages
 from withinpx.discovery.exposure import in_light_of
+from withinpx.discovery.identity import Detections, link, usual_step
 from withinpx.discovery.regions import Cells, Region, nearest_regions
 from withinpx.inference.isolated import IsolatedFrames, IsolatedPixels, Isolation
 from withinpx.inference.observation import Observations
 from withinpx.inference.outline import EDGE_PX
 from withinpx.inference.run import frames_on, planes_on, run_views
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.identity import Detections, link, usual_step
 from withinpx.tracking.tracks import Tracks
 
 VIEWS = 256  # that are observed together
 TOUCHING = "touching"
 NUMBERS = ("bounds", "theorem_px", "residual_px", "sigma_px", "set_px")  # of the tracks, one per frame and object
 PAIRS = ("positions", "sizes", "z")
+REFUSED = ("bounds", "theorem_px", "sigma_px")  # that a refused position does not have
 PER_OBJECT = (*NUMBERS, *PAIRS, "present", "reasons", "codes")
 
 Array = NDArray[np.float64]
@@ -122,9 +123,14 @@ def _verdicts(
     regions: Sequence[Sequence[Region]],
     cells: Cells,
 ) -> Tracks:
-    """One row per view, one column per class. An outline needs room for its edges between itself and the next."""
-    count = len(views)
+    """One row per view, one column per class.
+
+    A residual must be a usual one, and an outline needs room for its edges between itself and the next region.
+    """
+    count, used = len(views), [obj.object for obj in detector.certificate.objects]
     tracks = detector.tracks(seen, np.arange(count), np.full(count, np.nan))
+    usual = np.array(detector.classes.residuals if detector.classes is not None else ())[used]
+    tracks = _refused(tracks, seen.sets.residual[:, used] > usual, "mismatch")
     by_outline = np.array(
         [obj.membership is not None and obj.membership.strength is not None for obj in detector.certificate.objects]
     )
@@ -134,14 +140,14 @@ def _verdicts(
     least = (EDGE_PX + 1) / zoom
     room = [_room(cells[frame], own) for frame, own in enumerate(regions)]
     close = np.array([room[frame][number] < least for frame, number in views])
-    refused = close[:, None] & by_outline & tracks.certified
-    return replace(
-        tracks,
-        reasons=np.where(refused, TOUCHING, tracks.reasons),
-        bounds=np.where(refused, np.nan, tracks.bounds),
-        theorem_px=np.where(refused, np.nan, tracks.theorem_px),
-        sigma_px=np.where(refused, np.nan, tracks.sigma_px),
-    )
+    return _refused(tracks, close[:, None] & by_outline, TOUCHING)
+
+
+def _refused(tracks: Tracks, which: NDArray[np.bool_], reason: str) -> Tracks:
+    """With these certified positions (f, n) refused."""
+    refused = which & tracks.certified
+    unknown: dict[str, Any] = {name: np.where(refused, np.nan, getattr(tracks, name)) for name in REFUSED}
+    return replace(tracks, reasons=np.where(refused, reason, tracks.reasons), **unknown)
 
 
 def _room(cells: Cells, regions: Sequence[Region]) -> list[float]:
@@ -180,12 +186,7 @@ def _found(
             frames.append(frame)
             rows.append(row)
             boxes.append(to_recording(np.array([[left, top], [right, bottom]], np.float64)).ravel())
-            points = np.zeros((0, 2))
-            if row < 0:
-                down, across = np.nonzero(region.mask)
-                points = np.column_stack([across + region.box[1].start, down + region.box[0].start]) + 0.5
-                points = to_recording(points.astype(np.float64))
-            pixels.append(points)
+            pixels.append(to_recording(region.pixels) if row < 0 else np.zeros((0, 2)))
     chosen = np.array(rows, np.int64)
     column = np.zeros(len(chosen), np.int64)
     if tracks is not None:
@@ -266,6 +267,10 @@ class Recorded:
             identity[at], probability[at] = proved, guess
             for name, value in part.values(index, position, found.size).items():
                 arrays[name][at] = value
+            if links.hides[number] and not arrays["reasons"][at]:
+                arrays["reasons"][at] = TOUCHING
+                for name in REFUSED:
+                    arrays[name][at] = np.nan
             if part.row[index] >= 0:
                 classes[own] = part.column[index]
                 elongations[at] = part.elongations[part.row[index], part.column[index]]

@@ -6,7 +6,7 @@ import { FrameView, viewOf } from "./frame_view.js";
 import { drawOverlay, numberOf } from "./overlay.js";
 import { swatch } from "./palette.js";
 import { boundText, counted, reasonText } from "./text.js";
-import { indices, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
+import { doubtful, indices, nextDoubtful, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 const LAYERS = [["trails", "Trails"], ["bounds", "Bounds"], ["raw", "Raw z"]];
@@ -48,6 +48,7 @@ export class Player {
       h("div", { class: "control-group" }, step(-1, "‹", "One frame back"), this.playButton, step(1, "›", "One frame on"), this.readout),
       h("div", { class: "control-group" },
         h("button", { type: "button", id: "next-refused", disabled: !anyRefused, onclick: () => this.toRefused() }, anyRefused ? "Next refused frame" : "No refused frame"),
+        this.tracks.identity && h("button", { type: "button", id: "next-doubtful", disabled: nextDoubtful(this.tracks, -1) === null, onclick: () => this.toDoubtful() }, nextDoubtful(this.tracks, -1) === null ? "No doubtful identity" : "Next doubtful identity"),
         h("label", { class: "inline" }, h("span", {}, "Speed"),
           h("select", { "aria-label": "Speed", onchange: (event) => this.setSpeed(Number(event.target.value)) }, SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} ×`)))),
         h("fieldset", { class: "inline layers" }, h("legend", { class: "hidden" }, "Overlay"),
@@ -71,6 +72,7 @@ export class Player {
     if (keys[event.key] && !inField) keys[event.key]();
     else if (event.key === " " && !event.target.matches("button, input, select, a")) this.toggle();
     else if (event.key === "n" && !event.target.matches("select") && this.element.contains(event.target)) this.toRefused();
+    else if (event.key === "i" && this.tracks.identity && !event.target.matches("select") && this.element.contains(event.target)) this.toDoubtful();
     else return;
     event.preventDefault();
   }
@@ -80,6 +82,13 @@ export class Player {
     if (row === null) return announce("No frame is refused.");
     this.pauseAt(row);
     announce(`Frame ${this.tracks.frames[row]}, refused. ${refusals(this.tracks, row).join("; ")}.`);
+  }
+
+  toDoubtful() {
+    const row = nextDoubtful(this.tracks, this.row);
+    if (row === null) return announce("Every identity is proved.");
+    this.pauseAt(row);
+    announce(`Frame ${this.tracks.frames[row]}: the identity of object ${doubtful(this.tracks, row).join(", ")} is a guess.`);
   }
 
   toggle() {

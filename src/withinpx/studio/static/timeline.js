@@ -41,6 +41,15 @@ export function nextRefused(tracks, row) {
   return starts.find((start) => start > row) ?? starts[0] ?? null;
 }
 
+/** The objects whose link to the frame before is a guess. */
+export const doubtful = (tracks, row) => indices(tracks).filter((index) => tracks.identity?.[index][row] === 0).map((index) => numberOf(tracks, index));
+
+/** The next row in which an identity is a guess after one in which it was not, from the start again after the last one. */
+export function nextDoubtful(tracks, row) {
+  const starts = tracks.frames.map((_, at) => at).filter((at) => doubtful(tracks, at).some((number) => at === 0 || !doubtful(tracks, at - 1).includes(number)));
+  return starts.find((start) => start > row) ?? starts[0] ?? null;
+}
+
 export class Timeline {
   constructor(tracks, { signal, onSeek }) {
     this.tracks = tracks;

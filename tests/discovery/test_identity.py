@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from withinpx.tracking.identity import Detections, Links, link, usual_step
+from withinpx.discovery.identity import Detections, Links, link, usual_step
 
 WIDTH, HEIGHT, SIZE = 200, 160, 10.0
 

@@ -58,6 +58,7 @@ class Links:
     position: Array  # (r, 2)
     proved: Array  # (r,): 1 if it is proved to be the object of the frame before, 0 if not, NaN in its first frame
     probability: Array  # (r,) of the guess, NaN where the link is proved or there is none
+    hides: NDArray[np.bool_]  # (v,), of each detection: may it hold an object that is seen nowhere else?
     objects: int
     step_px: float
 
@@ -106,9 +107,10 @@ def link(found: Detections, width: int, height: int, step_px: float) -> Links:
     rows = follower.rows
     detection, number = (np.array([row[place] for row in rows], np.int64) for place in (0, 1))
     position = np.array([row[2] for row in rows], np.float64).reshape(-1, 2)
-    proved = _proved(found, detection, number, (width, height), step_px)
+    hides = _may_hold_another(found, detection, number, (width, height), step_px)
+    proved = _proved(found, detection, number, (width, height), step_px, hides=hides)
     probability = np.where(proved == 1, np.nan, np.array([row[3] for row in rows], np.float64))
-    return Links(detection, number, position, proved, probability, follower.count, step_px)
+    return Links(detection, number, position, proved, probability, hides, follower.count, step_px)
 
 
 def _by_frame(frame: NDArray[np.int64]) -> list[NDArray[np.intp]]:
@@ -208,7 +210,13 @@ def _means(pixels: Array, count: int, start: Array | None = None) -> Array:
 
 
 def _proved(
-    found: Detections, detection: NDArray[np.int64], number: NDArray[np.int64], size: tuple[int, int], step_px: float
+    found: Detections,
+    detection: NDArray[np.int64],
+    number: NDArray[np.int64],
+    size: tuple[int, int],
+    step_px: float,
+    *,
+    hides: NDArray[np.bool_],
 ) -> Array:
     """1 where a row is proved to be the same object as that object's row of the frame before, 0 where not."""
     proved = np.full(len(detection), np.nan)
@@ -217,7 +225,7 @@ def _proved(
     hidden = at_border(reach, step_px, *size)
     if len(doors):
         hidden |= (gaps(reach, doors) <= step_px).any(axis=1)
-    sure = found.one & ~found.several & ~_may_hold_another(found, detection, number, size, step_px)
+    sure = found.one & ~found.several & ~hides
     frames = _by_frame(found.frame)
     links: set[tuple[int, int]] = set()
     for before, after in pairwise(frames):
