@@ -5,9 +5,9 @@ import pytest
 
 from withinpx.data.swarm import swarm_clip
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.classes import Classes, areas_of_one, as_classes, groups_of
+from withinpx.discovery.classes import Classes, areas_of_one, as_classes, groups_of, seen_together
 from withinpx.discovery.inspection import inspect
-from withinpx.discovery.objects import find_blobs, find_changes
+from withinpx.discovery.objects import MovingObject, find_blobs, find_changes
 from withinpx.discovery.regions import find_regions, nearest_regions, only_region
 
 BACKGROUND = BackgroundModel(np.full((1, 40, 60, 1), 0.2, np.float32), np.full((40, 60), 0.05, np.float32))
@@ -89,3 +89,12 @@ def test_every_view_of_a_swarm_shows_one_disc() -> None:
     assert classes.areas[0] < usual < classes.areas[1] < 2 * area
     changed = isolated.background.changed(isolated.clip.frames).sum(axis=(1, 2))
     assert np.median(changed) == pytest.approx(area, rel=0.3)
+
+
+def test_only_objects_that_are_seen_together_can_be_a_class() -> None:
+    made = swarm_clip(3)
+    inspection = inspect(made.clip)
+    assert seen_together(inspection.objects, inspection.alike) == inspection.alike
+    first = inspection.objects[0]
+    halves = MovingObject(first.blobs[: len(first.blobs) // 2]), MovingObject(first.blobs[len(first.blobs) // 2 :])
+    assert not seen_together(halves, [(0, 1)])

@@ -202,7 +202,7 @@ def test_every_refusal_comes_with_what_to_do_about_it(tmp_path: Path, reason: st
 
 def test_every_reason_has_advice() -> None:
     """Of a frame, and the name of a check."""
-    assert set(ADVICE) == {"absent", "border", "heatmap", "reconstruction", *CHECKS}
+    assert set(ADVICE) == {"absent", "border", "heatmap", "reconstruction", "touching", *CHECKS}
     assert set(BECAUSE) | {"absent"} == set(ADVICE)
 
 

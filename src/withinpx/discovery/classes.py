@@ -57,6 +57,12 @@ def groups_of(count: int, pairs: Sequence[tuple[int, int]]) -> Groups:
     return tuple(tuple(index for index in range(count) if group[index] == number) for number in sorted(set(group)))
 
 
+def seen_together(objects: Sequence[MovingObject], pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pairs of objects that are seen in the same frame. What is never seen at two places may be one object."""
+    frames = [set(obj.frames) for obj in objects]
+    return [(i, j) for i, j in pairs if max(i, j) < len(frames) and frames[i] & frames[j]]
+
+
 def areas_of_one(blobs: Sequence[Blob]) -> tuple[float, float]:
     """Between which areas a region is one object by itself, from those of a class that the border does not cut off.
 

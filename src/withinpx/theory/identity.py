@@ -1,4 +1,4 @@
-"""When is an object the one of the frame before? Objects that look alike are told apart by where they can be.
+"""When is an object the one of the frame before? Objects that look alike are distinguished by where they can be.
 
 Let v be the largest step of any object along an axis, an assumption. Each candidate of a frame is a box that holds an
 object's centre: its position and bound where that is proved, the whole of a region where not. Two candidates of

@@ -65,7 +65,7 @@ def onnx_bytes(detector: Detector) -> bytes:
         )
     if detector.classes is not None:
         raise InputError(
-            "This detector's objects look alike: it looks at them one by one, and an ONNX graph sees whole frames. Use "
+            "This detector's objects look alike: it examines them one by one, and an ONNX graph sees whole frames. Use "
             "withinpx detect."
         )
     _check_rigid(detector)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor, nn
 
-from withinpx.certificate.certificate import Certificate, Limits
+from withinpx.certificate.certificate import COVERED, Certificate, Limits
 from withinpx.discovery.background import NEIGHBOURS
 from withinpx.inference.comparison import Comparison, moments, outside_window
 from withinpx.inference.dense import DenseComparison
@@ -65,6 +65,7 @@ class DetectorGraph(nn.Module):
             (torch.from_numpy(shift.positions), torch.from_numpy(shift.shifts), shift.bandwidth)
             for shift in detector.shifts
         ]
+        self._others = ~torch.eye(config.objects, dtype=torch.bool)  # of each object
         self._used = torch.tensor([heatmap not in certificate.unused for heatmap in range(config.objects)])
         self._temperature, self._reach = config.temperature, certificate.encoder_rf / 2 - 1
         self._size, self._scale = (config.height, config.width), detector.scale
@@ -91,7 +92,11 @@ class DetectorGraph(nn.Module):
         off_centre = (centre - seen.centre).abs().amax(dim=-1)
         theorem_px = self._limits.theorem_px + (leakage + residual + off_centre) / self._scale + ROUNDING_PX
         whole = present & ~seen.at_border(*self._size)
-        certified = whole & self._limits.met(seen, z, leakage, outside_mass, residual)
+        certified = (
+            whole
+            & self._limits.met(seen, z, leakage, outside_mass, residual)
+            & ~_covered(seen, present.unsqueeze(1) & self._others)
+        )
         positions = self._in_recording(centre + seen.offset * present[..., None])
         z = self._in_recording(z)
         bound_px = torch.where(certified, theorem_px + (positions - z).abs().amax(dim=-1), torch.nan)
@@ -136,6 +141,15 @@ class _FrameLimits:
         heatmap = (leakage <= limit["leakage"]) & (outside_mass <= limit["outside_mass"])
         reconstruction = (residual <= limit["residual"]) & (seen.explained >= limit["explained"])
         return self._certified & heatmap & (drift <= limit["drift"]) & reconstruction
+
+
+def _covered(seen: Comparison, others: Bool[Tensor, "b n n"]) -> Bool[Tensor, "b n"]:
+    """Which objects are mostly inside the box of one of the others that are present: ``covered_share``."""
+    centre, box = seen.centre.double(), seen.box.double()
+    low, high = centre - box / 2, centre + box / 2
+    ends = torch.minimum(high.unsqueeze(2), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(2), low.unsqueeze(1))
+    shared = ends[..., 0].clamp(min=0) * ends[..., 1].clamp(min=0)  # (b, n, n)
+    return ((shared > COVERED * (box[..., 0] * box[..., 1]).unsqueeze(2)) & others).any(dim=-1)
 
 
 def _float64(values: list[Any]) -> Tensor:

@@ -39,6 +39,7 @@ BECAUSE = {  # why an object, or its position in one frame, is refused
     "drift": "it is not rendered alike all over the frame",
     "equivariance": "its position does not move as it does",
     "mismatch": "it looks too different from its rendering",
+    "touching": "it touches another object, or may hide one",
 }
 MEANING = """
 <ul>
@@ -187,7 +188,7 @@ def _identity_sentences(tracks: Tracks) -> list[str]:
     links, proved = int(np.isfinite(tracks.proved).sum()), int((tracks.proved == 1).sum())
     share = f" ({_percent(proved / links)})" if links else ""
     return [
-        f"Objects that look alike are told apart by where they can be: {proved} of {links} links to the frame "
+        f"Objects that look alike are distinguished by where they can be: {proved} of {links} links to the frame "
         f"before{share} are proved, if no object steps further than {tracks.step_px:.1f} px along an axis from one "
         "frame to the next. That was measured on links which are not proved; give --step if you know it. All other "
         "links are guesses.",

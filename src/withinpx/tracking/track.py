@@ -10,7 +10,7 @@ from typing import Any
 from withinpx.data.recording import OnFrame, Recording, Source, open_recording
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
-from withinpx.discovery.classes import as_classes, groups_of
+from withinpx.discovery.classes import as_classes, groups_of, seen_together
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
@@ -157,7 +157,7 @@ class _Run:
     def _fitted(self, inspection: Inspection, started: float) -> tuple[Fitted, Records]:
         """The hypothesis that is certified best. Objects that look alike are tried as classes."""
         may_be_classes = not (inspection.unordered or inspection.camera_moves)
-        alike = inspection.alike if may_be_classes else []
+        alike = seen_together(inspection.objects, inspection.alike) if may_be_classes else []
         as_alike = self._as_classes(inspection, alike, started) if alike else None
         if as_alike is not None and _certifies(as_alike[0]):
             return as_alike
@@ -166,8 +166,8 @@ class _Run:
         twins = [refusal.objects for refusal in best.tried.refusals if refusal.reason == "distinct"]
         if may_be_classes and twins and as_alike is None:
             chosen = inspection.under(inspection.hypotheses[best.tried.trial.hypothesis])
-            pairs = [(pair[0], pair[1]) for pair in twins if max(pair) < len(chosen.objects)]
-            as_alike = self._as_classes(chosen, pairs, started)
+            pairs = seen_together(chosen.objects, [(pair[0], pair[1]) for pair in twins])
+            as_alike = self._as_classes(chosen, pairs, started) if pairs else None
         if as_alike is not None and _certifies(as_alike[0]):
             return as_alike
         return best, fitting.records
@@ -182,7 +182,7 @@ class _Run:
             return None
         isolated, classes = views
         count, kinds = len(inspection.objects), len(isolated.objects)
-        message = f"{count} objects look alike: {kinds} class{'es' * (kinds != 1)}, looked at one by one"
+        message = f"{count} objects look alike: {kinds} class{'es' * (kinds != 1)}, examined one by one"
         self.report(Event("training", message=message))
         fitting = Fitting(isolated, self.options, self.settings, self.report, self.out, classes=classes)
         return fitting.run(started), fitting.records

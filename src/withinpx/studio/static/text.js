@@ -25,6 +25,7 @@ export const REASONS = {
   border: "it is cut off by the border of the frame",
   reconstruction: "it is not reconstructed where it is seen",
   mismatch: "its reconstruction matches the frame at no position",
+  touching: "it touches another object, or may hide one",
   edge: "one of its edges is not visible against the background",
   touching: "it touches another object",
   heatmap: "something else influences its position",
