@@ -76,3 +76,22 @@ def test_one_planted_position_outside_its_set_refuses_the_object(
     case.accepted_and_within = lambda *_: (np.array(accepted), np.array(within))
     found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL), NO_AXES)
     assert membership._planted(case, known, found).met is met
+
+
+def test_a_template_must_fit_nearly_all_frames_that_show_the_object_by_itself() -> None:
+    """One that turns is as its template in some frames only: in the others no position is feasible."""
+    places = POSITIONS.copy()
+    one = _Candidate(
+        certificate().objects[0], GOOD, Search(blob(), 7.0), blob(), Shift.constant(np.zeros(2)), membership.NOWHERE
+    )
+
+    def share(low: np.ndarray) -> float:
+        found = Feasible(RESIDUAL, POSITIONS, low, POSITIONS, np.ones_like(RESIDUAL), NO_AXES)
+        return membership._fits(CASE, one, found)
+
+    assert share(places) == 1.0
+    places[3:] = np.nan  # refused, and beside another object: these do not count
+    assert share(places) == 1.0
+    places[0] = np.nan
+    assert share(places) == pytest.approx(2 / 3)
+    assert membership.FITS > 2 / 3

@@ -241,4 +241,11 @@ MEMBERSHIP_MUTANTS = (
         "torch.cat([(p * q).sum(dim=1, keepdim=True), -(a * q + b * p), a * b, -(p + q), 0 * (a + b)], dim=1)",
         SEARCH_TESTS,
     ),
+    Mutant(
+        "frames that a template does not fit do not count",
+        "certificate/membership.py",
+        "fitting = np.isfinite(found.low[one.good & case.alone[:, one.index], one.index]).all(axis=1)",
+        "fitting = np.ones(1, np.bool_)",
+        ("certificate/test_membership_rules.py",),
+    ),
 )

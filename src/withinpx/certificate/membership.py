@@ -33,6 +33,7 @@ from withinpx.model.autoencoder import Autoencoder
 KAPPA = 1.5  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
 # the object by itself
 
+FITS = 0.9  # of the frames that show an object by itself: a template that fits fewer is not of a rigid object
 VAGUE = 0.25  # of a template: one that usually leaves so large a residual is not of a rigid object
 
 NOWHERE = Centre((np.nan, np.nan), (np.nan, np.nan))  # not measured yet
@@ -148,7 +149,7 @@ def _without_template(
 def _changes(case: Case, one: _Candidate | None, outline: Outlined, found: Feasible, index: int) -> bool:
     """Is the object seen to be other than a rigid one, whose template would explain it?"""
     blur, count = BLUR_PX / case.footage.zoom, len(case.seen)
-    if one is not None and _unexplained(case, one, found) > VAGUE:
+    if one is not None and (_unexplained(case, one, found) > VAGUE or _fits(case, one, found) < FITS):
         return True
     expected = np.ones(count) if one is None else found.size[:, index]
     middles = (outline.found.low + outline.found.high)[:, index] / 2
@@ -156,6 +157,12 @@ def _changes(case: Case, one: _Candidate | None, outline: Outlined, found: Feasi
     size = float(np.nanmedian(outline.sizes))
     turns = one is not None and moves_within(middles, found.best[:, index], size, blur)
     return turns or changes_size(outline.sizes, expected, blur)
+
+
+def _fits(case: Case, one: _Candidate, found: Feasible) -> float:
+    """The share of the frames that show an object by itself in which its template has a feasible position."""
+    fitting = np.isfinite(found.low[one.good & case.alone[:, one.index], one.index]).all(axis=1)
+    return float(fitting.mean()) if len(fitting) else 0.0
 
 
 def _unexplained(case: Case, one: _Candidate, found: Feasible) -> float:
