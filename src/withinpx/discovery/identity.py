@@ -14,7 +14,7 @@ from withinpx.theory.identity import at_border, gaps, proved_links
 STEPS = 1.5  # times the usual largest step, an object is assumed to step at most
 USUAL = 0.99  # quantile of the steps seen
 CLEAR = 2.0  # times as far away as the nearest, the next must be for a step to be measured
-PATIENCE = 10  # frames that an object may be out of sight and still be followed
+PATIENCE = 30  # frames that an object may be out of sight and still be followed
 SMOOTH = 0.5  # weight of the last step in a velocity
 FAR = 1e6  # px: a link that is not allowed
 UNSURE = 0.25  # of the object's size, at least, a prediction may be off
