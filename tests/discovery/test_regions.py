@@ -5,7 +5,14 @@ import pytest
 
 from withinpx.data.swarm import swarm_clip
 from withinpx.discovery.background import BackgroundModel
-from withinpx.discovery.classes import Classes, areas_of_one, as_classes, groups_of, seen_together
+from withinpx.discovery.classes import (
+    Classes,
+    areas_of_one,
+    as_classes,
+    groups_of,
+    seen_together,
+    without_multiples,
+)
 from withinpx.discovery.inspection import inspect
 from withinpx.discovery.objects import MovingObject, find_blobs, find_changes
 from withinpx.discovery.regions import find_regions, nearest_regions, only_region
@@ -98,3 +105,15 @@ def test_only_objects_that_are_seen_together_can_be_a_class() -> None:
     first = inspection.objects[0]
     halves = MovingObject(first.blobs[: len(first.blobs) // 2]), MovingObject(first.blobs[len(first.blobs) // 2 :])
     assert not seen_together(halves, [(0, 1)])
+
+
+def test_two_that_move_together_are_no_class_of_their_own() -> None:
+    """Their region has the colour of the others and is larger than one of them."""
+    alone, both, other = frame((10, 10)), frame((10, 10), (18, 10)), frame((10, 10), side=12)
+    other[other == 220] = 120
+    one, pair, darker = (
+        MovingObject(tuple(find_blobs(find_changes(image, BACKGROUND, 0)))) for image in (alone, both, other)
+    )
+    assert without_multiples([one, one, pair], ((0, 1), (2,))) == ((0, 1),)
+    assert without_multiples([one, one, darker], ((0, 1), (2,))) == ((0, 1), (2,))
+    assert without_multiples([one, pair], ((0,), (1,))) == ((0,), (1,))

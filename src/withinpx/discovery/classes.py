@@ -10,7 +10,7 @@ from withinpx.data.clip import Clip
 from withinpx.discovery.background import BackgroundModel, ByteImages, to_uint8
 from withinpx.discovery.hypotheses import Hypothesis
 from withinpx.discovery.identity import Detections, link, usual_step
-from withinpx.discovery.inspection import MOST_FRAMES, Inspection
+from withinpx.discovery.inspection import ALIKE, MOST_FRAMES, Inspection
 from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_changes
 from withinpx.discovery.regions import Region, find_regions, nearest_regions, only_region
 from withinpx.theory.fences import fences
@@ -63,6 +63,28 @@ def seen_together(objects: Sequence[MovingObject], pairs: Sequence[tuple[int, in
     return [(i, j) for i, j in pairs if max(i, j) < len(frames) and frames[i] & frames[j]]
 
 
+def without_multiples(objects: Sequence[MovingObject], groups: Groups) -> Groups:
+    """Without what is several objects of a class that move together: of their colour, and larger than one of them."""
+    kept = []
+    for group in groups:
+        own = objects[group[0]].appearance
+        larger = [
+            other
+            for other in groups
+            if len(group) == 1 < len(other)
+            and appearance_distance(_of_area(objects[other[0]].appearance, own), own) < ALIKE
+            and np.exp(own[-1]) > areas_of_one([blob for index in other for blob in objects[index].blobs])[1]
+        ]
+        if not larger:
+            kept.append(group)
+    return tuple(kept)
+
+
+def _of_area(appearance: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An appearance with the area of another."""
+    return np.append(appearance[:-1], other[-1])
+
+
 def areas_of_one(blobs: Sequence[Blob]) -> tuple[float, float]:
     """Between which areas a region is one object by itself, from those of a class that the border does not cut off.
 
@@ -80,6 +102,7 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     Every view is a frame in which all but one detection is background. Of all detections as many are taken, evenly over
     the clip, as frames of a recording are inspected.
     """
+    groups = without_multiples(inspection.objects, groups)
     members = [[blob for index in group for blob in inspection.objects[index].blobs] for group in groups]
     appearances = np.array([MovingObject(tuple(blobs)).appearance for blobs in members])
     ranges = [areas_of_one(blobs) for blobs in members]
