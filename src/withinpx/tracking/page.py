@@ -97,6 +97,11 @@ class _Row:
     column: int  # of the tracks
     colour: str
     thumbnail: str  # an <img>, or empty
+    members: int | None = None  # of a class of objects that look alike
+
+    @property
+    def name(self) -> str:
+        return f"Object {self.obj.object}" if self.members is None else f"Class {self.obj.object}"
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -137,8 +142,10 @@ def write_page(
         raise InputError(f"The tracks have {tracks.objects} objects, the certificate {count}.")
     colours = colours or [colour_of(index) for index in range(tracks.objects)]
     each = tracks.one_of_each(count)
+    members = [None if tracks.classes is None else int((tracks.classes == column).sum()) for column in range(count)]
+    images = [_thumbnail(thumbnails[column : column + 1], colours[column]) for column in range(count)]
     rows = [
-        _Row(obj, each, column, colours[column], _thumbnail(thumbnails[column : column + 1], colours[column]))
+        _Row(obj, each, column, colours[column], images[column], members[column])
         for column, obj in enumerate(certificate.objects)
     ]
     page = _page(certificate, tracks, rows, summary, hypotheses=hypotheses, appearance=appearance)
@@ -296,7 +303,8 @@ def _table_row(row: _Row) -> str:
         f"{row.certified.sum()} of {len(tracks)}<small>{_percent(float(row.certified.mean()))}</small>",
         f"{np.nanmedian(residual):.2f} px" if np.isfinite(residual).any() else "none",
     ]
-    name = f'<td class="name">{row.thumbnail}<b>{obj.object}</b></td>'
+    many = "" if row.members is None else f"<small>class, {row.members} numbers</small>"
+    name = f'<td class="name">{row.thumbnail}<b>{obj.object}</b>{many}</td>'
     return f"<tr>{name}<td>{row.pill}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
@@ -311,7 +319,7 @@ def _card(row: _Row, scale: float) -> str:
     together = course.frames_per_step
     how = f"; each step of the chart is {together} frames and shows the worst of them" if together > 1 else ""
     return (
-        f'<section class="card"><h3>{row.thumbnail}Object {obj.object} {row.pill}</h3>'
+        f'<section class="card"><h3>{row.thumbnail}{row.name} {row.pill}</h3>'
         f"<table><tbody>{checks}</tbody></table>"
         f"<small>Residual: distance from the rendered object to the one in the frame{how}.</small>"
         f"{strip_chart(course)}{_key(row)}{_frame_advice(row)}</section>"
