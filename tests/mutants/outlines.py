@@ -134,8 +134,8 @@ OUTLINE_MUTANTS = (
     Mutant(
         "outlines of any size seen are the object's alone",
         OUTLINES,
-        "lower, upper = np.nanquantile(sizes, (0.25, 0.75)).tolist()",
-        "lower, upper = np.nanquantile(sizes, (0.0, 1.0)).tolist()",
+        "return fences(sizes, blur)",
+        "return fences(np.array([np.nanmin(sizes), np.nanmax(sizes)]), blur)",
         RULE_TESTS,
     ),
     Mutant(

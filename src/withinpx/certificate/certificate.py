@@ -91,6 +91,11 @@ class ObjectCertificate:
     def certified(self) -> bool:
         return all(check.met for check in self.checks)
 
+    @property
+    def outlined(self) -> bool:
+        """Are its sets outlines?"""
+        return self.membership is not None and self.membership.strength is not None
+
     def with_membership(self, membership: SetMembership, check: Check) -> "ObjectCertificate":
         """With set membership and the check that belongs to it."""
         return replace(self, membership=membership, checks=(*self.checks, check))
@@ -250,8 +255,7 @@ def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.
     """Why each position is refused, by the name of the assumption: (f, n); empty where it is certified."""
     reasons = np.full(seen.present.shape, "", dtype="<U16")
     for obj in certificate.objects:
-        outlined = obj.membership is not None and obj.membership.strength is not None
-        reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits, outlined=outlined)
+        reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits, outlined=obj.outlined)
         reasons[mismatched_frames(seen, obj.object) & (reasons[:, obj.object] == ""), obj.object] = "mismatch"
         if not obj.certified:
             reasons[seen.present[:, obj.object], obj.object] = obj.failed

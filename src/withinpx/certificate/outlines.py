@@ -12,12 +12,12 @@ from withinpx.certificate.planting import paste_regions
 from withinpx.discovery.background import difference
 from withinpx.inference.observation import Feasible
 from withinpx.inference.outline import EDGE_PX, Outline
+from withinpx.theory.fences import fences
 from withinpx.theory.set_membership import half_width
 
 SMALLEST_PX = 8 * EDGE_PX  # side of an object: of a smaller one, most of the outline is its blurred edge
 SMALL_PX = 14 * EDGE_PX  # of a smaller one the outline must be steady: strong compression misplaces its edges
 JUMPS = 1.5  # times the largest jump of its size seen, an edge may be off; so is eps of the largest residual seen
-FENCE = 1.5  # interquartile ranges beyond the quartiles are Tukey's outliers
 SPARE = 0.1  # of its size: by so much may the outline of a rigid object seem to vary,
 BLUR_PX = 1.0  # and by so much more, since its edges are blurred
 TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what people need; a template that says as much
@@ -78,9 +78,7 @@ def usual_sizes(sizes: Array, blur: float) -> tuple[float, float]:
 
     Beyond them it may have merged with something else. NaN is unknown.
     """
-    lower, upper = np.nanquantile(sizes, (0.25, 0.75)).tolist()
-    apart = max(FENCE * (upper - lower), blur)
-    return lower - apart, upper + apart
+    return fences(sizes, blur)
 
 
 def moves_within(middles: Array, positions: Array, size: float, blur: float) -> bool:

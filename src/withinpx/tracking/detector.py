@@ -197,7 +197,7 @@ class Detector:
         """Width and height of each object (f, n, 2), px of the network's input: as rendered, or of its outline."""
         boxes = seen.box.copy()
         for obj in self.certificate.objects:
-            if obj.membership is not None and obj.membership.strength is not None:
+            if obj.outlined:
                 larger = np.nan_to_num(seen.sets.size[:, obj.object] / seen.size[:, obj.object], nan=1.0)
                 boxes[:, obj.object] *= larger[:, None]
         return boxes

@@ -131,9 +131,7 @@ def _verdicts(
     tracks = detector.tracks(seen, np.arange(count), np.full(count, np.nan))
     usual = np.array(detector.classes.residuals if detector.classes is not None else ())[used]
     tracks = _refused(tracks, seen.sets.residual[:, used] > usual, "mismatch")
-    by_outline = np.array(
-        [obj.membership is not None and obj.membership.strength is not None for obj in detector.certificate.objects]
-    )
+    by_outline = np.array([obj.outlined for obj in detector.certificate.objects])
     if not by_outline.any():
         return tracks
     zoom = detector.sharp_scale / detector.scale if detector.sharp is not None else 1.0
