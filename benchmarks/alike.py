@@ -18,23 +18,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from clip_sweep import REPORT, Report, known_medians, run_clips
 from guarantee import share
 from result_tables import markdown_table
-from withinpx import InputError, __version__, track
+from withinpx import InputError, track
 from withinpx.certificate.outlines import TIGHT, TIGHT_PX
 from withinpx.data.swarm import swarm_clip
 from withinpx.data.zoo import WHOLE, ZooClip
 from withinpx.errors import BrokenTrainingError
-from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
-from withinpx.files import locked_folder, write_atomically
-from withinpx.jobs.job import Job, JobCallback, Row
-from withinpx.jobs.local import LocalEngine
-from withinpx.jobs.progress import JobProgress
+from withinpx.files import locked_folder
+from withinpx.jobs.job import Job, Row
 from withinpx.theory.identity import at_border, proved_links
 from withinpx.tracking.tracks import Tracks
 
-TABLE, REPORT = "clips.csv", "README.md"
+TABLE = "clips.csv"
 SHOWN = 0.05  # of a disc: one of which less is visible is no candidate for a link
 KEY = ("seed",)
 COLUMNS = {
@@ -168,48 +166,29 @@ def summary(name: str, runs: Sequence[Row]) -> list[object]:
     names = ("positions", "found", "certified", "tight", "outside", "links", "provable", "proved", "wrong", "switches")
     total = {column: sum(run[column] for run in runs) for column in names}
     shares = [share(total[column], total["positions"]) for column in ("found", "certified", "tight")]
-    known = [[run[column] for run in runs if not np.isnan(run[column])] for column in ("bound_px", "error_px")]
-    medians = [float(np.median(values)) if values else None for values in known]
+    medians = known_medians(runs, ("bound_px", "error_px"))
     proved = share(total["proved"], total["provable"])
     tail = [total["links"], proved, total["wrong"], total["switches"], *medians]
     return [name, len(runs), total["positions"], *shares, total["outside"], *tail]
 
 
-class Report(JobCallback):
-    """The table's summary as markdown, with how it was made; written again after every clip."""
-
-    def __init__(self, table: RunTable) -> None:
-        self._table = table
-
-    def on_job(self, job: Job) -> None:
-        self.write()
-
-    def write(self) -> None:
-        write_atomically(self._table.path.with_name(REPORT), str(self).encode())
-
-    def __str__(self) -> str:
-        runs = self._table.runs()
-        made = [f"- {line}" for line in describe_sweeps(self._table.path.parent)]
-        header = ("clips", "number", "positions", "found", "certified", "tight", "outside")
-        tail = ("links", "proved of provable", "wrong", "switches", "bound px", "error px")
-        groups = [(name, [run for run in runs if belongs(run)]) for name, belongs in GROUPS]
-        lines = markdown_table((*header, *tail), [summary(name, own) for name, own in groups if own])
-        return "\n".join(["# Objects that look alike", "", *made, "", READING, "", *lines]) + "\n"
+def report_lines(runs: Sequence[Row]) -> list[str]:
+    header = ("clips", "number", "positions", "found", "certified", "tight", "outside")
+    tail = ("links", "proved of provable", "wrong", "switches", "bound px", "error px")
+    groups = [(name, [run for run in runs if belongs(run)]) for name, belongs in GROUPS]
+    return markdown_table((*header, *tail), [summary(name, own) for name, own in groups if own])
 
 
 def run(options: Namespace) -> None:
-    engine = LocalEngine(options.workers)
     with locked_folder(options.out):
         table = RunTable(options.out / TABLE, KEY, COLUMNS)
-        report = Report(table)
-        record = SweepRecord(options.out, {"version": __version__, "budget": options.budget}, command(options), engine)
+        report = Report(table, "Objects that look alike", READING, report_lines)
         jobs = [
             Job(f"clip {seed}", run_clip, (seed, options.budget, options.device))
             for seed in range(options.seed, options.seed + options.clips)
             if {"seed": seed} not in table
         ]
-        with JobProgress(unit="clips") as bar:
-            run_sweep(jobs, table, engine, record, report, bar)
+        run_clips(options, table, report, jobs, command(options), budget=options.budget)
         report.write()
     print(report)
 

@@ -20,24 +20,22 @@ from pathlib import Path
 
 import numpy as np
 
+from clip_sweep import REPORT, Report, known_medians, run_clips, sets_of
 from guarantee import CHANGING, nothing, share
 from guarantee import run_clip as run_generated
 from real_clips import CLIPS, RealClip, compare_track
 from result_tables import markdown_table
-from withinpx import InputError, __version__, track
+from withinpx import InputError, track
 from withinpx.data.recording import read_clip
 from withinpx.data.selection import Selection
 from withinpx.data.zoo import zoo_scene
 from withinpx.errors import BrokenTrainingError
-from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import found_objects, read_objects
-from withinpx.files import locked_folder, write_atomically
-from withinpx.jobs.job import Job, JobCallback, Row
-from withinpx.jobs.local import LocalEngine
-from withinpx.jobs.progress import JobProgress
+from withinpx.files import locked_folder
+from withinpx.jobs.job import Job, Row
 
-TABLE, REPORT = "objects.csv", "README.md"
+TABLE = "objects.csv"
 ENTRIES = (0, 2, 4, 8)
 LONGEST_S = 120.0  # of a long recording, so much is tracked
 PIXEL_CENTRE = 0.5  # the origin of the real clips' truth is the centre of the first pixel
@@ -93,9 +91,8 @@ def run_real(clip: RealClip, folder: Path, entries: int, budget: float, device: 
         compared = nothing() | {"outside": 0}
         if result is not None and index in found:
             row = compare_track(clip, obj, result.tracks, found[index], shown)
-            membership = result.certificate.objects[found[index]].membership
             compared = {
-                "sets": "theorem" if membership is None else "template" if membership.strength is None else "outline",
+                "sets": sets_of(result.certificate.objects[found[index]]),
                 "certified": round((row.certified_share or 0) * len(obj.frames)),
                 "tight": round((row.tight_share or 0) * len(obj.frames)),
                 "outside": row.outside_calibrated,
@@ -120,8 +117,7 @@ def summaries(runs: Sequence[Row]) -> list[list[object]]:
             positions, certified, tight, outside = (
                 sum(run[name] for run in some) for name in ("positions", "certified", "tight", "outside")
             )
-            known = [[run[name] for run in some if not np.isnan(run[name])] for name in ("bound_px", "error_px")]
-            medians = [float(np.median(values)) if values else None for values in known]
+            medians = known_medians(some, ("bound_px", "error_px"))
             clips = {run["clip"] for run in some}
             won = sum(best[clip] == entries for clip in clips)
             shares = [share(certified, positions), share(tight, positions)]
@@ -168,28 +164,14 @@ def per_clip(runs: Sequence[Row]) -> list[list[object]]:
     return lines
 
 
-class Report(JobCallback):
-    """The table's summary as markdown, with how it was made; written again after every clip."""
-
-    def __init__(self, table: RunTable) -> None:
-        self._table = table
-
-    def on_job(self, job: Job) -> None:
-        self.write()
-
-    def write(self) -> None:
-        write_atomically(self._table.path.with_name(REPORT), str(self).encode())
-
-    def __str__(self) -> str:
-        runs = self._table.runs()
-        made = [f"- {line}" for line in describe_sweeps(self._table.path.parent)]
-        header = ("clips", "entries", "number", "positions", "certified", "tight", "outside", "bound px", "error px")
-        lines = markdown_table((*header, "best, clips", "time"), summaries(runs))
-        real = per_clip(runs)
-        if real:
-            columns = ("clip: certified / tight / error", *(f"{entries} entries" for entries in ENTRIES))
-            lines += ["", *markdown_table(columns, real)]
-        return "\n".join(["# Appearance codes", "", *made, "", READING, "", *lines]) + "\n"
+def report_lines(runs: Sequence[Row]) -> list[str]:
+    header = ("clips", "entries", "number", "positions", "certified", "tight", "outside", "bound px", "error px")
+    lines = markdown_table((*header, "best, clips", "time"), summaries(runs))
+    real = per_clip(runs)
+    if real:
+        columns = ("clip: certified / tight / error", *(f"{entries} entries" for entries in ENTRIES))
+        lines += ["", *markdown_table(columns, real)]
+    return lines
 
 
 def zoo_jobs(options: Namespace, table: RunTable) -> list[Job]:
@@ -218,14 +200,11 @@ def real_jobs(options: Namespace, table: RunTable) -> list[Job]:
 
 
 def run(options: Namespace) -> None:
-    engine = LocalEngine(options.workers)
     with locked_folder(options.out):
         table = RunTable(options.out / TABLE, KEY, COLUMNS)
-        report = Report(table)
-        record = SweepRecord(options.out, {"version": __version__}, command(options), engine)
+        report = Report(table, "Appearance codes", READING, report_lines)
         jobs = real_jobs(options, table) if options.clips else zoo_jobs(options, table)
-        with JobProgress(unit="clips") as bar:
-            run_sweep(jobs, table, engine, record, report, bar)
+        run_clips(options, table, report, jobs, command(options))
         report.write()
     print(report)
 

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from blobs import PIXEL_CENTRE
+from clip_sweep import sets_of
 from real_clips import CLIPS
 from result_tables import cell, markdown_table
 from withinpx import InputError, __version__, track
@@ -109,7 +110,7 @@ def run_clip(known: Known, largest: float, budget: float) -> list[Row]:
 
 
 def compare(obj: TrueObject, result: Result, column: int, accuracy: float) -> Row:
-    tracks, membership = result.tracks, result.certificate.objects[column].membership
+    tracks = result.tracks
     positions, bounds, theorem, certified, border = (
         at_frames(obj.frames, tracks, values)[:, column]
         for values in (tracks.positions, tracks.bounds, tracks.theorem_px, tracks.certified, tracks.reasons == "border")
@@ -120,7 +121,7 @@ def compare(obj: TrueObject, result: Result, column: int, accuracy: float) -> Ro
     errors = np.abs(positions - obj.positions).max(axis=-1)
     medians = {"theorem_px": theorem, "bound_px": bounds, "error_px": errors}
     return {
-        "sets": "theorem" if membership is None else "template" if membership.strength is None else "outline",
+        "sets": sets_of(result.certificate.objects[column]),
         "certified": int(sure.sum()),
         "tight": int(tight.sum()),
         "border": int((border == 1).sum()),

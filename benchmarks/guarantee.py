@@ -19,24 +19,22 @@ from typing import Literal
 
 import numpy as np
 
+from clip_sweep import REPORT, Report, known_medians, run_clips, sets_of
 from result_tables import markdown_table
-from withinpx import InputError, __version__, track
+from withinpx import InputError, track
 from withinpx.certificate.outlines import TIGHT, TIGHT_PX
 from withinpx.data.zoo import PROBABILITIES, WHOLE, ZooClip, zoo_clip, zoo_scene
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
-from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import TrueObject, at_frames, found_objects, is_outside, typical_distances
 from withinpx.experiments.zoo import count_outside, true_objects
-from withinpx.files import locked_folder, write_atomically
-from withinpx.jobs.job import Job, JobCallback, Row
-from withinpx.jobs.local import LocalEngine
-from withinpx.jobs.progress import JobProgress
+from withinpx.files import locked_folder
+from withinpx.jobs.job import Job, Row
 from withinpx.tracking.result import Result
 from withinpx.tracking.tracks import Tracks
 
-TABLE, REPORT, FIGURE = "objects.csv", "README.md", "guarantee.png"
+TABLE, FIGURE = "objects.csv", "guarantee.png"
 KEY = ("seed", "object")
 COLUMNS = {
     **dict.fromkeys(KEY, int),
@@ -95,7 +93,7 @@ def outside_of(made: ZooClip, objects: Sequence[TrueObject], tracks: Tracks) -> 
 
 def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:
     """The columns of an object that was found."""
-    tracks, membership = result.tracks, result.certificate.objects[column].membership
+    tracks = result.tracks
     positions, bounds, theorem, sets, floor, certified = (
         at_frames(obj.frames, tracks, values)[:, column]
         for values in (
@@ -114,7 +112,7 @@ def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:
     sizes = made.sizes[obj.frames, int(obj.name)].max(axis=-1)
     tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT * sizes))
     return {
-        "sets": "theorem" if membership is None else "template" if membership.strength is None else "outline",
+        "sets": sets_of(result.certificate.objects[column]),
         "certified": int(sure.sum()),
         "tight": int(tight.sum()),
         "theorem_px": median(theorem[sure]),
@@ -160,10 +158,9 @@ def summary(name: str, runs: Sequence[Row]) -> list[object]:
         sum(run[column] for run in runs) for column in ("positions", "certified", "tight", "outside")
     )
     shares = [share(certified, positions), share(tight, positions), share(tight, certified)]
-    columns = ("bound_px", "set_px", "error_px", "floor_px", "theorem_px")
-    known = [[run[column] for run in runs if not np.isnan(run[column])] for column in columns]
+    medians = known_medians(runs, ("bound_px", "set_px", "error_px", "floor_px", "theorem_px"))
     clips = len({run["seed"] for run in runs})
-    return [name, clips, positions, *shares, outside, *(float(np.median(one)) if one else None for one in known)]
+    return [name, clips, positions, *shares, outside, *medians]
 
 
 def share(part: float, whole: float) -> str:
@@ -197,44 +194,25 @@ def draw(table: RunTable, path: Path) -> None:
         panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 
 
-class Report(JobCallback):
-    """The table's summary as markdown, with how it was made; written again after every clip."""
-
-    def __init__(self, table: RunTable) -> None:
-        self._table = table
-
-    def on_job(self, job: Job) -> None:
-        self.write()
-
-    def write(self) -> None:
-        write_atomically(self._table.path.with_name(REPORT), str(self).encode())
-
-    def __str__(self) -> str:
-        made = [f"- {line}" for line in describe_sweeps(self._table.path.parent)]
-        runs = self._table.runs()
-        header = ("clips", "number", "positions", "certified", "tight", "tight, of certified", "outside")
-        medians = ("bound px", "set px", "error px", "floor px", "theorem px")
-        groups = [(name, [run for run in runs if belongs(run)]) for name, belongs in GROUPS]
-        lines = markdown_table((*header, *medians), [summary(name, own) for name, own in groups if own])
-        picture = f"![Theorem's bound, proved bound, error and floor over the object's size]({FIGURE})"
-        return "\n".join(["# The guarantee", "", *made, "", READING, "", *lines, "", picture]) + "\n"
+def report_lines(runs: Sequence[Row]) -> list[str]:
+    header = ("clips", "number", "positions", "certified", "tight", "tight, of certified", "outside")
+    medians = ("bound px", "set px", "error px", "floor px", "theorem px")
+    groups = [(name, [run for run in runs if belongs(run)]) for name, belongs in GROUPS]
+    lines = markdown_table((*header, *medians), [summary(name, own) for name, own in groups if own])
+    return [*lines, "", f"![Theorem's bound, proved bound, error and floor over the object's size]({FIGURE})"]
 
 
 def run(options: Namespace) -> None:
-    engine = LocalEngine(options.workers)
     with locked_folder(options.out):
         table = RunTable(options.out / TABLE, KEY, COLUMNS)
-        report = Report(table)
+        report = Report(table, "The guarantee", READING, report_lines)
         if not options.draw:
-            config = {"version": __version__, "budget": options.budget}
-            record = SweepRecord(options.out, config, command(options), engine)
             jobs = [
                 Job(f"clip {seed}", run_clip, (seed, options.budget, options.device))
                 for seed in chosen_seeds(options.seed, options.clips, options.nuisances)
                 if {"seed": seed, "object": 0} not in table
             ]
-            with JobProgress(unit="clips") as bar:
-                run_sweep(jobs, table, engine, record, report, bar)
+            run_clips(options, table, report, jobs, command(options), budget=options.budget)
         report.write()
         draw(table, options.out / FIGURE)
     print(report)

@@ -1,0 +1,57 @@
+"""What benchmarks over many clips share: a resumable table, its report, and columns that several of them have."""
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from withinpx import __version__
+from withinpx.certificate.certificate import ObjectCertificate
+from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
+from withinpx.experiments.table import RunTable
+from withinpx.files import write_atomically
+from withinpx.jobs.job import Job, JobCallback, Row
+from withinpx.jobs.local import LocalEngine
+from withinpx.jobs.progress import JobProgress
+
+REPORT = "README.md"
+
+
+class Report(JobCallback):
+    """A table's summary as markdown, with how it was made; written again after every clip."""
+
+    def __init__(self, table: RunTable, title: str, reading: str, lines: Callable[[list[Row]], list[str]]) -> None:
+        self._table, self._title, self._reading, self._lines = table, title, reading, lines
+
+    def on_job(self, job: Job) -> None:
+        self.write()
+
+    def write(self) -> None:
+        write_atomically(self._table.path.with_name(REPORT), str(self).encode())
+
+    def __str__(self) -> str:
+        made = [f"- {line}" for line in describe_sweeps(self._table.path.parent)]
+        lines = self._lines(self._table.runs())
+        return "\n".join([f"# {self._title}", "", *made, "", self._reading, "", *lines]) + "\n"
+
+
+def run_clips(
+    options: Namespace, table: RunTable, report: Report, jobs: Sequence[Job], command: str, **config: Any
+) -> None:
+    """Run jobs into a table, with a record of the ``command`` and of what all its runs have in common."""
+    engine = LocalEngine(options.workers)
+    record = SweepRecord(options.out, {"version": __version__, **config}, command, engine)
+    with JobProgress(unit="clips") as bar:
+        run_sweep(jobs, table, engine, record, report, bar)
+
+
+def sets_of(obj: ObjectCertificate) -> str:
+    """What an object's sets are, in a word."""
+    return "theorem" if obj.membership is None else "outline" if obj.outlined else "template"
+
+
+def known_medians(runs: Sequence[Row], columns: Sequence[str]) -> list[float | None]:
+    """The median of each column over the runs that have it; None if none has."""
+    known = [[run[column] for run in runs if not np.isnan(run[column])] for column in columns]
+    return [float(np.median(values)) if values else None for values in known]
