@@ -14,6 +14,7 @@ from withinpx.discovery.inspection import ALIKE, MOST_FRAMES, Inspection
 from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_changes
 from withinpx.discovery.regions import Region, find_regions, nearest_regions, only_region
 from withinpx.theory.fences import fences
+from withinpx.theory.touching import Silhouette
 
 PART = 0.5  # of the smallest object's area: a smaller region is a part of one, or noise
 DIFFERS = 1.0  # of appearance_distance: what is further from a class does not belong to it
@@ -28,6 +29,7 @@ class Classes:
 
     areas: tuple[float, float]  # of a region that is one object, px of the frames it is found in
     residuals: tuple[float, ...] = ()  # of each class, the largest usual one of its template; beyond, it may be two
+    silhouettes: tuple[Silhouette | None, ...] = ()  # of each class, None if it is not known
 
     @property
     def least(self) -> float:

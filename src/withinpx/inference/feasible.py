@@ -102,6 +102,37 @@ def _outlines(
     return ranges
 
 
+@dataclass(frozen=True, eq=False)
+class Where:
+    """Where to search for an object, in px of the network's input."""
+
+    frames: NDArray[np.intp]  # (b,)
+    boxes: Array  # (b, 4): left, top, right, bottom of a box that holds its position
+    busy: NDArray[np.bool_]  # (b, h, w): pixels that another object may cover; they are not compared
+
+
+@torch.no_grad()
+def search_boxes(search: Search, pixels: Pixels, where: Where, zoom: float = 1.0) -> Feasible:
+    """The feasible set of an object in each frame, within a box; ``zoom`` is px of the frames per px of the boxes."""
+    frames, busy, low, high = where.frames, where.busy, where.boxes[:, :2], where.boxes[:, 2:]
+    middle = (low + high) / 2
+    own = replace(search, reach=float((high - low).max()) / 2)
+    located = _Located(own, pixels, _Seen(frames, middle, middle), zoom)
+    device, height, width = pixels.images.device, *busy.shape[1:]
+    rows, columns = located.windows.clamped((pixels.images.shape[-2], pixels.images.shape[-1]))
+    number = torch.arange(len(frames), device=device)[:, None, None]
+    at = number, (rows / zoom).long().clamp(max=height - 1), (columns / zoom).long().clamp(max=width - 1)
+    free = ~torch.from_numpy(busy).to(device)[at].unsqueeze(1)
+    within = located.windows.inside((pixels.images.shape[-2], pixels.images.shape[-1]))
+    found = _search(own, located, free if within is None else free & within, located.cells_in(zoom * low, zoom * high))
+    result = Feasible.nowhere(len(frames), 1)
+    result.size[:] = 1.0
+    for name, values in found.items():
+        getattr(result, name)[:, 0] = values if values.ndim == 1 else values / zoom
+    result.low[:, 0], result.high[:, 0] = np.maximum(result.low[:, 0], low), np.minimum(result.high[:, 0], high)
+    return result
+
+
 def boxes_of_others(seen: Observations, frame: int, index: int, zoom: float) -> Boxes:
     """The boxes of all other objects in a frame, and what is near them: (k, 4), px of the frame."""
     middle, half = seen.centre[frame] + seen.offset[frame], seen.box[frame] / 2 + NEAR_PX
@@ -127,6 +158,7 @@ class _Located:
         template, device, shown = search.template, pixels.images.device, seen.frames
         z, middle = zoom * seen.z, zoom * seen.middle
         self.pool, (half_x, half_y) = template.pool, template.half
+        self.size = template.width, template.height
         reach = search.reach * zoom / self.pool
         cells = int(np.ceil(2 * reach)) + 2
         self.first = torch.from_numpy(np.floor(z / self.pool - reach)).long().to(device)  # (b, 2)
@@ -154,6 +186,20 @@ class _Located:
     def width(self) -> int:
         return int(self.background.shape[-1])
 
+    def cells_in(self, low: Array, high: Array) -> Bool[Tensor, "b i j"]:
+        """The cells of whole pixels that meet the boxes from ``low`` to ``high`` (b, 2), px of the frames."""
+        device, (across, down) = self.first.device, (self.width - self.size[0] + 1, self.height - self.size[1] + 1)
+        columns, rows = (
+            self._meet(torch.arange(count, device=device) + self.first[:, [axis]], low[:, [axis]], high[:, [axis]])
+            for axis, count in ((0, across), (1, down))
+        )
+        return rows[:, :, None] & columns[:, None, :]
+
+    def _meet(self, first: Int[Tensor, "b k"], low: Array, high: Array) -> Bool[Tensor, "b k"]:
+        """Which px of a template meet an interval, px of the frames."""
+        start, end = (torch.from_numpy(values / self.pool).to(first.device) for values in (low, high))
+        return (first + 1 > start) & (first < end)
+
     def counted(self, free: Bool[Tensor, "b 1 H W"]) -> Float[Tensor, "b 1 h w"]:
         """The pixels that are compared: beside the object, and made of none but free ones."""
         around = self.pool * (2 * KERNEL_PX + 1)
@@ -167,12 +213,16 @@ class _Located:
         return (places >= first[:, None] - BESIDE_PX) & (places < first[:, None] + length + BESIDE_PX)
 
 
-def _search(search: Search, located: _Located, free: Bool[Tensor, "b 1 H W"]) -> dict[str, Array]:
-    """One object in the frames that show it, each in a window."""
+def _search(
+    search: Search, located: _Located, free: Bool[Tensor, "b 1 H W"], cells: Bool[Tensor, "b i j"] | None = None
+) -> dict[str, Array]:
+    """One object in the frames that show it, each in a window; only in these cells of whole pixels, if given."""
     template, counted = search.template, located.counted(free)
     maps = image_maps(located.difference, located.background, counted)
     square = (counted * located.difference**2).sum(dim=(1, 2, 3))
     lower, middle = _bounds(_coarse_products(maps, template), square)
+    if cells is not None:
+        lower, middle = (torch.where(cells, values, torch.inf) for values in (lower, middle))
     smallest = middle.flatten(start_dim=1).amin(dim=1)
     limit = smallest if np.isinf(search.eps) else smallest.clamp(min=search.eps)
     slack = ROUNDING * square.sqrt()

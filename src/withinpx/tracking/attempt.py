@@ -15,13 +15,15 @@ from withinpx.certificate.case import Footage
 from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
-from withinpx.certificate.membership import measure_membership
+from withinpx.certificate.membership import Measured, measure_membership
 from withinpx.discovery.classes import Classes
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
 from withinpx.inference.codes import shown_codes
 from withinpx.inference.observation import Observations
 from withinpx.inference.run import frames_on, run
+from withinpx.inference.template import FLAT
+from withinpx.inference.touching import measure_silhouette
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
 from withinpx.theory.fences import fences
@@ -132,7 +134,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         inspection.camera_moves,
         inspection.unordered,
         shown_codes(seen),
-        None if setup.classes is None else replace(setup.classes, residuals=_usual_residuals(measured.seen)),
+        None if setup.classes is None else _measured_classes(setup.classes, inspection, measured, kept_out),
     )
     return Attempt(replace(detector, certificate=_with_bounds(detector, measured.seen)), measured.seen)
 
@@ -147,6 +149,20 @@ def _with_bounds(detector: Detector, seen: Observations) -> Certificate:
         )
     ]
     return replace(detector.certificate, objects=tuple(objects))
+
+
+def _measured_classes(
+    classes: Classes, inspection: Inspection, measured: Measured, kept_out: NDArray[np.intp]
+) -> Classes:
+    """With what is measured on views of one object each."""
+    images, background = inspection.clip.frames, inspection.background
+    silhouettes = tuple(
+        None
+        if template is None or template.size != FLAT
+        else measure_silhouette(images, background, measured.seen, index, kept_out)
+        for index, template in enumerate(measured.templates)
+    )
+    return replace(classes, residuals=_usual_residuals(measured.seen), silhouettes=silhouettes)
 
 
 def _usual_residuals(seen: Observations) -> tuple[float, ...]:

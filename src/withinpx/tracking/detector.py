@@ -34,6 +34,7 @@ from withinpx.inference.run import Encoder, Sharp, run
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.theory.set_membership import half_width, position_bound
+from withinpx.theory.touching import Silhouette
 from withinpx.tracking.progress import Report, reporting
 from withinpx.tracking.tracks import DECIMALS, Tracks
 from withinpx.training.detector_folder import load_detector, read_checked, save_detector
@@ -42,6 +43,7 @@ BACKGROUND = "background.safetensors"
 BACKGROUND_IMAGE = "background.png"
 TEMPLATES = "templates.safetensors"
 CERTIFICATE = "certificate.json"
+CHANGES = ("#", "+", "-", ".")  # of a silhouette's pixels, in detector.json: sure, possible, faint, none
 ROUNDING_PX = 0.5 * 10**-DECIMALS  # z and positions are rounded to what the table holds
 
 
@@ -353,7 +355,8 @@ class Detector:
 
 def _classes_json(classes: Classes) -> dict[str, Any]:
     finite = [float(value) if np.isfinite(value) else None for value in classes.residuals]
-    return {"areas": classes.areas, "residuals": finite}
+    silhouettes = [None if own is None else _silhouette_json(own) for own in classes.silhouettes]
+    return {"areas": classes.areas, "residuals": finite, "silhouettes": silhouettes}
 
 
 def _read_classes(content: dict[str, Any] | None) -> Classes | None:
@@ -361,7 +364,23 @@ def _read_classes(content: dict[str, Any] | None) -> Classes | None:
         return None
     low, high = content["areas"]
     residuals = tuple(np.inf if value is None else float(value) for value in content["residuals"])
-    return Classes((float(low), float(high)), residuals)
+    silhouettes = tuple(None if own is None else _read_silhouette(own) for own in content.get("silhouettes", ()))
+    return Classes((float(low), float(high)), residuals, silhouettes)
+
+
+def _silhouette_json(silhouette: Silhouette) -> dict[str, Any]:
+    """One string per row, with a sign for each pixel that the object changes."""
+    masks = silhouette.sure, silhouette.possible, silhouette.faint
+    rows = np.select(masks, CHANGES[:-1], CHANGES[-1])
+    return {"level": silhouette.level, "rows": ["".join(row) for row in rows.tolist()]}
+
+
+def _read_silhouette(content: dict[str, Any]) -> Silhouette:
+    pixels = np.array([list(row) for row in content["rows"]])
+    if pixels.ndim != 2 or pixels.shape[0] != pixels.shape[1] or not len(pixels) % 2:
+        raise ValueError("a silhouette is a square with a middle")
+    sure, possible, faint = (np.isin(pixels, CHANGES[: count + 1]) for count in range(3))
+    return Silhouette(sure, possible, faint, float(content["level"]))
 
 
 def _read_shift(content: dict[str, Any]) -> Shift:

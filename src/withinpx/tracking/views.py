@@ -9,18 +9,19 @@ import torch
 from numpy.typing import NDArray
 
 from withinpx.discovery.background import ByteImages
-from withinpx.discovery.exposure import in_light_of
+from withinpx.discovery.classes import Classes
 from withinpx.discovery.identity import Detections, link, usual_step
-from withinpx.discovery.regions import Cells, Region, nearest_regions
+from withinpx.discovery.regions import Cells, Region
 from withinpx.inference.isolated import IsolatedFrames, IsolatedPixels, Isolation
 from withinpx.inference.observation import Observations
 from withinpx.inference.outline import EDGE_PX
 from withinpx.inference.run import frames_on, planes_on, run_views
 from withinpx.tracking.detector import Detector
+from withinpx.tracking.divided import TOUCHING, Part, divide
+from withinpx.tracking.shown import Place, Shown
 from withinpx.tracking.tracks import Tracks
 
 VIEWS = 256  # that are observed together
-TOUCHING = "touching"
 NUMBERS = ("bounds", "theorem_px", "residual_px", "sigma_px", "set_px")  # of the tracks, one per frame and object
 PAIRS = ("positions", "sizes", "z")
 REFUSED = ("bounds", "theorem_px", "sigma_px")  # that a refused position does not have
@@ -31,7 +32,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a few frames show: one row per region, in px of the recording."""
+    """What a few frames show: one row per region, or per object of one that could be divided; px of the recording."""
 
     frame: NDArray[np.int64]  # (v,), index of the frame
     tracks: Tracks | None  # one row per region that may be one object, one column per class; None if there is none
@@ -40,10 +41,18 @@ class Found:
     column: NDArray[np.int64]  # (v,): the class
     box: Array  # (v, 4)
     pixels: tuple[Array, ...]  # (k, 2) of each region that is several objects, else empty
+    parts: tuple[Part | None, ...]  # (v,)
+
+    @property
+    def several(self) -> NDArray[np.bool_]:
+        """(v,): objects that touch, and could not be divided."""
+        return (self.row < 0) & np.array([part is None for part in self.parts], np.bool_)
 
     def values(self, index: int, position: Array, size: float) -> dict[str, Any]:
         """What the tracks hold of an object in a region; ``position`` and ``size`` where the network says nothing."""
-        row, column = int(self.row[index]), int(self.column[index])
+        row, column, part = int(self.row[index]), int(self.column[index]), self.parts[index]
+        if part is not None:
+            return part.values
         if row >= 0 and self.tracks is not None and self.tracks.present[row, column]:
             return {name: getattr(self.tracks, name)[row, column] for name in PER_OBJECT}
         low, high = self.box[index].reshape(2, 2)
@@ -56,58 +65,32 @@ def find(detector: Detector, images: ByteImages, *, sets: bool = True) -> Found:
     classes = detector.classes
     if classes is None:
         raise TypeError("a detector without classes")
-    sharp = None
-    if detector.sharp is None:
-        images = in_light_of(detector.background, images)
-    else:
-        sharp = in_light_of(replace(detector.background, images=detector.sharp), images)
-        images = detector.scaled(sharp)
-    regions = [classes.find(image, detector.background) for image in images]
-    cells = np.stack([nearest_regions(image.shape[:2], own) for image, own in zip(images, regions, strict=True)])
-    views = [
-        (frame, number)
-        for frame, own in enumerate(regions)
-        for number, region in enumerate(own)
-        if classes.is_one(region.blob)
-    ]
-    parts = [
-        _observed(detector, images, sharp, cells, views[start : start + VIEWS], sets=sets)
-        for start in range(0, len(views), VIEWS)
-    ]
+    shown = Shown.by(detector, classes, images)
+    views = [shown.one[start : start + VIEWS] for start in range(0, len(shown.one), VIEWS)]
+    parts = [_observed(detector, shown, some, sets=sets) for some in views]
+    divided = divide(detector, classes, shown) if sets else {}
     if not parts:
-        return _found(detector, regions, views, None, np.zeros((0, 0, 2)))
+        return _found(detector, shown, divided)
     seen = Observations.joined(parts)
-    return _found(
-        detector, regions, views, _verdicts(detector, seen, views, regions, cells), detector.elongations(seen)
-    )
+    return _found(detector, shown, divided, _verdicts(detector, classes, seen, shown), detector.elongations(seen))
 
 
-def _observed(
-    detector: Detector,
-    images: ByteImages,
-    sharp: ByteImages | None,
-    cells: Cells,
-    views: Sequence[tuple[int, int]],
-    *,
-    sets: bool,
-) -> Observations:
+def _observed(detector: Detector, shown: Shown, views: Sequence[Place], *, sets: bool) -> Observations:
     """The network over some views; only the frames that they are of are taken along."""
     device = next(detector.model.parameters()).device
     first, last = views[0][0], views[-1][0] + 1
     frame, number = (torch.tensor(values, device=device) for values in zip(*views, strict=True))
-    here = cells[first:last]
+    here = shown.cells[first:last]
     own = Isolation(frame - first, number, torch.from_numpy(here).to(device))
-    seen = frames_on(device, images[first:last], detector.background)
+    seen = frames_on(device, shown.images[first:last], detector.background)
     frames = IsolatedFrames(seen.images, seen.backgrounds, seen.changed, own)
-    zoom = 1.0
     pixels = IsolatedPixels(seen.images, seen.backgrounds, own)
-    if sharp is not None and detector.sharp is not None:
-        zoom = detector.sharp_scale / detector.scale
-        wide = replace(own, cells=torch.from_numpy(_enlarged(here, sharp.shape[1:3])).to(device))
-        pixels = IsolatedPixels(planes_on(device, sharp[first:last]), planes_on(device, detector.sharp), wide)
+    if shown.sharp is not None and detector.sharp is not None:
+        wide = replace(own, cells=torch.from_numpy(_enlarged(here, shown.sharp.shape[1:3])).to(device))
+        pixels = IsolatedPixels(planes_on(device, shown.sharp[first:last]), planes_on(device, detector.sharp), wide)
     searches = detector.searches if sets else ()
     encoder_rf = detector.certificate.encoder_rf
-    return run_views(detector.model, frames, pixels, zoom, encoder_rf=encoder_rf, searches=searches)
+    return run_views(detector.model, frames, pixels, shown.zoom, encoder_rf=encoder_rf, searches=searches)
 
 
 def _enlarged(cells: Cells, size: tuple[int, ...]) -> Cells:
@@ -116,28 +99,20 @@ def _enlarged(cells: Cells, size: tuple[int, ...]) -> Cells:
     return np.ascontiguousarray(cells[:, rows[:, None], columns])
 
 
-def _verdicts(
-    detector: Detector,
-    seen: Observations,
-    views: Sequence[tuple[int, int]],
-    regions: Sequence[Sequence[Region]],
-    cells: Cells,
-) -> Tracks:
+def _verdicts(detector: Detector, classes: Classes, seen: Observations, shown: Shown) -> Tracks:
     """One row per view, one column per class.
 
     A residual must be a usual one, and an outline needs room for its edges between itself and the next region.
     """
-    count, used = len(views), [obj.object for obj in detector.certificate.objects]
+    count, used = len(shown.one), [obj.object for obj in detector.certificate.objects]
     tracks = detector.tracks(seen, np.arange(count), np.full(count, np.nan))
-    usual = np.array(detector.classes.residuals if detector.classes is not None else ())[used]
-    tracks = _refused(tracks, seen.sets.residual[:, used] > usual, "mismatch")
+    tracks = _refused(tracks, seen.sets.residual[:, used] > np.array(classes.residuals)[used], "mismatch")
     by_outline = np.array([obj.outlined for obj in detector.certificate.objects])
     if not by_outline.any():
         return tracks
-    zoom = detector.sharp_scale / detector.scale if detector.sharp is not None else 1.0
-    least = (EDGE_PX + 1) / zoom
-    room = [_room(cells[frame], own) for frame, own in enumerate(regions)]
-    close = np.array([room[frame][number] < least for frame, number in views])
+    least = (EDGE_PX + 1) / shown.zoom
+    room = [_room(cells, own) for cells, own in zip(shown.cells, shown.regions, strict=True)]
+    close = np.array([room[frame][number] < least for frame, number in shown.one])
     return _refused(tracks, close[:, None] & by_outline, TOUCHING)
 
 
@@ -169,28 +144,30 @@ def _room(cells: Cells, regions: Sequence[Region]) -> list[float]:
 
 def _found(
     detector: Detector,
-    regions: Sequence[Sequence[Region]],
-    views: Sequence[tuple[int, int]],
-    tracks: Tracks | None,
-    elongations: Array,
+    shown: Shown,
+    divided: dict[Place, list[Part]],
+    tracks: Tracks | None = None,
+    elongations: Array | None = None,
 ) -> Found:
-    row_of = {view: row for row, view in enumerate(views)}
-    frames, rows, boxes, pixels = [], [], [], []
-    to_recording = detector.selection.to_recording
-    for frame, own in enumerate(regions):
+    row_of = {place: row for row, place in enumerate(shown.one)}
+    kinds = np.zeros(0, np.int64) if tracks is None else _classes_of(tracks)
+    nothing, to_recording = np.zeros((0, 2)), detector.selection.to_recording
+    rows: list[tuple[int, int, int, Array, Array, Part | None]] = []
+    for frame, own in enumerate(shown.regions):
         for number, region in enumerate(own):
             row = row_of.get((frame, number), -1)
+            if (frame, number) in divided:
+                rows += [(frame, -1, part.column, part.box, nothing, part) for part in divided[frame, number]]
+                continue
             left, top, right, bottom = region.blob.box
-            frames.append(frame)
-            rows.append(row)
-            boxes.append(to_recording(np.array([[left, top], [right, bottom]], np.float64)).ravel())
-            pixels.append(to_recording(region.pixels) if row < 0 else np.zeros((0, 2)))
-    chosen = np.array(rows, np.int64)
-    column = np.zeros(len(chosen), np.int64)
-    if tracks is not None:
-        column[chosen >= 0] = _classes_of(tracks)[chosen[chosen >= 0]]
-    boxes_px = np.array(boxes).reshape(-1, 4)
-    return Found(np.array(frames, np.int64), tracks, elongations, chosen, column, boxes_px, tuple(pixels))
+            box = to_recording(np.array([[left, top], [right, bottom]], np.float64)).ravel()
+            inside = to_recording(region.pixels) if row < 0 else nothing
+            rows.append((frame, row, int(kinds[row]) if row >= 0 else 0, box, inside, None))
+    frames, chosen, column = (np.array([row[place] for row in rows], np.int64) for place in range(3))
+    boxes = np.array([row[3] for row in rows]).reshape(-1, 4)
+    pixels, parts = tuple(row[4] for row in rows), tuple(row[5] for row in rows)
+    elongations = np.zeros((0, 0, 2)) if elongations is None else elongations
+    return Found(frames, tracks, elongations, chosen, column, boxes, pixels, parts)
 
 
 def _classes_of(tracks: Tracks) -> NDArray[np.int64]:
@@ -228,6 +205,10 @@ class Recorded:
                 middle[one] = np.where(shown[:, None], part.tracks.positions[at], middle[one])
                 bound[one] = np.where(part.tracks.certified[at], part.tracks.bounds[at], np.nan)
                 seen_as_one[one] = part.tracks.certified[at] & np.isfinite(part.tracks.set_px[at])
+            for index, own in enumerate(part.parts):
+                if own is not None:
+                    middle[index], bound[index] = own.values["positions"], own.values.get("bounds", np.nan)
+                    seen_as_one[index] = not own.values["reasons"]
             positions.append(middle)
             bounds.append(bound)
             ones.append(seen_as_one)
@@ -238,7 +219,7 @@ class Recorded:
             np.concatenate(positions),
             np.concatenate(bounds),
             np.concatenate([np.zeros((0, 4)), *(part.box for part in parts)]),
-            np.concatenate([np.zeros(0, np.bool_), *(part.row < 0 for part in parts)]),
+            np.concatenate([np.zeros(0, np.bool_), *(part.several for part in parts)]),
             np.concatenate(ones),
             [points for part in parts for points in part.pixels],
             area / detector.scale**2,
@@ -269,8 +250,9 @@ class Recorded:
                 arrays["reasons"][at] = TOUCHING
                 for name in REFUSED:
                     arrays[name][at] = np.nan
-            if part.row[index] >= 0:
+            if not part.several[index]:
                 classes[own] = part.column[index]
+            if part.row[index] >= 0:
                 elongations[at] = part.elongations[part.row[index], part.column[index]]
         tracks = Tracks(
             frames=np.array(self._frames),
