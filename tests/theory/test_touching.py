@@ -1,5 +1,7 @@
 """Where objects that touch can be: their own places are never excluded, whatever else is there."""
 
+from random import Random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,9 @@ PLACES = st.tuples(st.floats(12, SIDE - 12), st.floats(12, SIDE - 12))
 
 
 @given(st.lists(PLACES, min_size=1, max_size=4), st.floats(3, 7))
-def test_every_object_is_at_a_place_where_it_lies_inside_what_changed(places: list[tuple[float, float]], radius: float):
+def test_every_object_is_at_a_place_where_it_lies_inside_what_changed(
+    places: list[tuple[float, float]], radius: float
+) -> None:
     changed = np.logical_or.reduce([disc(x, y, radius) for x, y in places])
     possible = inside(changed, silhouette(radius).sure)
     assert all(possible[int(y), int(x)] for x, y in places)
@@ -36,8 +40,8 @@ def test_every_object_is_at_a_place_where_it_lies_inside_what_changed(places: li
 
 @given(st.lists(PLACES, min_size=1, max_size=4), st.floats(3, 7), st.randoms(use_true_random=False))
 def test_one_of_the_objects_that_cover_a_pixel_is_at_the_places_of_that_pixel(
-    places: list[tuple[float, float]], radius: float, random: "np.random.Generator"
-):
+    places: list[tuple[float, float]], radius: float, random: Random
+) -> None:
     own, discs = silhouette(radius), [disc(x, y, radius) for x, y in places]
     changed = np.logical_or.reduce(discs)
     rows, columns = np.nonzero(changed)
@@ -48,12 +52,14 @@ def test_one_of_the_objects_that_cover_a_pixel_is_at_the_places_of_that_pixel(
 
 
 @given(PLACES, st.floats(4, 7), st.floats(0.7, 1.2), st.floats(0, 2 * np.pi))
-def test_the_two_ends_of_a_pair_are_known_to_a_few_px(place, radius: float, apart: float, angle: float):
+def test_the_two_ends_of_a_pair_are_known_to_a_few_px(
+    place: tuple[float, float], radius: float, apart: float, angle: float
+) -> None:
     first = np.array(place)
     second = (first + 2 * radius * apart * np.array([np.cos(angle), np.sin(angle)])).clip(10, SIDE - 10)
     own = silhouette(radius)
     changed = disc(*first, radius) | disc(*second, radius)
-    unexplained, members = changed.copy(), []
+    unexplained, members = changed.copy(), list[Mask]()
     possible = inside(changed, own.sure)
     while unexplained.any():
         (places,) = fewest_places([possible], [own], unexplained)
@@ -67,5 +73,5 @@ def test_the_two_ends_of_a_pair_are_known_to_a_few_px(place, radius: float, apar
         assert all(np.ptp(np.nonzero(member), axis=1).max() <= radius for member in members)
 
 
-def test_a_larger_silhouette_than_what_changed_has_no_place():
+def test_a_larger_silhouette_than_what_changed_has_no_place() -> None:
     assert not inside(disc(24, 24, 5), silhouette(7).sure).any()
