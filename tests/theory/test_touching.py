@@ -58,7 +58,7 @@ def test_the_two_ends_of_a_pair_are_known_to_a_few_px(
     first = np.array(place)
     second = (first + 2 * radius * apart * np.array([np.cos(angle), np.sin(angle)])).clip(10, SIDE - 10)
     own = silhouette(radius)
-    changed = disc(*first, radius) | disc(*second, radius)
+    changed = disc(first[0], first[1], radius) | disc(second[0], second[1], radius)
     unexplained, members = changed.copy(), list[Mask]()
     possible = inside(changed, own.sure)
     while unexplained.any():

@@ -29,6 +29,7 @@ from withinpx.inference.observation import Feasible, Observations
 from withinpx.inference.outline import Outline
 from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.theory.fences import fences
 
 KAPPA = 1.5  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
 # the object by itself
@@ -91,20 +92,24 @@ def measure_membership(
     *,
     kept_out: NDArray[np.intp],
     footage: Footage,
+    alike: bool = False,
 ) -> Measured:
     """Add set membership to a certificate, for all objects whose appearance can be measured.
 
-    A moving camera's background is known at the scale of the network only.
+    A moving camera's background is known at the scale of the network only. Where the frames are views of objects that
+    are ``alike``, those with unusual residuals do not count: they may show two objects, and are refused.
     """
     if footage.zoom != 1 and not footage.sharp_background.is_still:
         return Measured(certificate, shifts, seen, ())
     case = Case(certificate, model, seen, shifts, kept_out, footage)
     candidates = [one for obj in certificate.objects if (one := _candidate(case, obj)) is not None]
     first = case.find({one.index: one.search for one in candidates})
+    if alike:
+        candidates = [_usual(one, first) for one in candidates]
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
-    for index, outline in _without_template(case, candidates, known, found).items():
+    for index, outline in _without_template(case, candidates, known, found, alike=alike).items():
         found = found.with_object(index, Feasible.nowhere(*seen.present.shape) if outline is None else outline.found)
         known.pop(index, None)
         if outline is not None:
@@ -121,12 +126,18 @@ def measure_membership(
 
 
 def _without_template(
-    case: Case, candidates: list[_Candidate], known: Mapping[int, tuple[SetMembership, Check]], found: Feasible
+    case: Case,
+    candidates: list[_Candidate],
+    known: Mapping[int, tuple[SetMembership, Check]],
+    found: Feasible,
+    *,
+    alike: bool,
 ) -> dict[int, Outlined | None]:
     """The objects whose templates say too little, or nothing, by heatmap; with the outlines that say more.
 
     A template that is not tight is trusted only if the outlines show that the object is rigid: where the box of an
-    object that turns has its middle, a template does not tell.
+    object that turns has its middle, a template does not tell. Objects that are ``alike`` touch, and only templates
+    tell those apart: a rigid one keeps it.
     """
     templates = {one.index: one for one in candidates}
     others: dict[int, Outlined | None] = {}
@@ -139,7 +150,13 @@ def _without_template(
                 continue
         outline = measure_outline(case, obj)
         rigid = outline is not None and not _changes(case, one, outline, found, index)
-        if outline is not None and says_enough(case, outline) and (outline.usual_px < usual_px or not rigid):
+        kept = alike and rigid and np.isfinite(usual_px)
+        if (
+            outline is not None
+            and says_enough(case, outline)
+            and not kept
+            and (outline.usual_px < usual_px or not rigid)
+        ):
             others[index] = outline
         elif not rigid:
             others[index] = None
@@ -194,6 +211,18 @@ def _candidate(case: Case, certificate: ObjectCertificate) -> _Candidate | None:
     shift = case.shifts[index]
     search = Search(appearance.smooth, case.theorem_px(certificate, good, shift))
     return _Candidate(certificate, good, search, appearance.recorded, shift, NOWHERE)
+
+
+def usual_residual(residuals: Array) -> float:
+    """The largest usual one: Tukey's fence. Infinity if none is known; NaN is unknown."""
+    known = residuals[np.isfinite(residuals)]
+    return fences(known, 0.0)[1] if len(known) else np.inf
+
+
+def _usual(one: _Candidate, first: Feasible) -> _Candidate:
+    """Without the frames whose residuals are unusual."""
+    residuals = np.where(one.good, first.residual[:, one.index], np.nan)
+    return replace(one, good=one.good & (residuals <= usual_residual(residuals)))
 
 
 def _measured(case: Case, one: _Candidate, first: Feasible) -> _Candidate | None:

@@ -173,8 +173,8 @@ def search_clusters(
     ``searches`` are by class; ``cells`` (f, h, w) are at the scale of the network, ``pixels`` at ``zoom`` times it.
     """
     left = [cluster for cluster in clusters if cluster.explain()]
-    for _ in range(ROUNDS):
-        found = _searched(left, searches, pixels, cells, zoom)
+    for rest in reversed(range(ROUNDS)):
+        found = _searched(left, searches, pixels, cells, zoom, trim=not rest)
         fitting = []
         for index, cluster in enumerate(left):
             sets = [found.get((index, number)) for number in range(len(cluster.members))]
@@ -191,7 +191,7 @@ def search_clusters(
 
 
 def _searched(
-    clusters: Sequence[Cluster], searches: Sequence[Search], pixels: Pixels, cells: Cells, zoom: float
+    clusters: Sequence[Cluster], searches: Sequence[Search], pixels: Pixels, cells: Cells, zoom: float, *, trim: bool
 ) -> dict[tuple[int, int], Feasible]:
     """The feasible sets of all members whose class is known, by the indices of cluster and member."""
     found: dict[tuple[int, int], Feasible] = {}
@@ -210,7 +210,7 @@ def _searched(
             np.array([member.box(cluster.corner) for cluster, member in pairs]),
             np.stack([cluster.busy(member, cells) for cluster, member in pairs]),
         )
-        sets = search_boxes(search, pixels, where, zoom)
+        sets = search_boxes(search, pixels, where, zoom, trim=trim)
         found |= {known: sets.only(np.array([row])) for row, known in enumerate(own)}
     return found
 

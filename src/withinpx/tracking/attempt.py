@@ -15,7 +15,7 @@ from withinpx.certificate.case import Footage
 from withinpx.certificate.certificate import Certificate
 from withinpx.certificate.certify import Subject, certify, receptive_fields
 from withinpx.certificate.full_resolution import object_centres
-from withinpx.certificate.membership import Measured, measure_membership
+from withinpx.certificate.membership import Measured, measure_membership, usual_residual
 from withinpx.discovery.classes import Classes
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import MovingObject
@@ -26,7 +26,6 @@ from withinpx.inference.template import FLAT
 from withinpx.inference.touching import measure_silhouette
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode, LayeredBackground
-from withinpx.theory.fences import fences
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.plan import Plan
 from withinpx.training.clip_engine import clip_engine
@@ -119,7 +118,9 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
     )
     certificate = certify(subject, model, seen, fields=fields, kept_out=kept_out, shifts=shifts, version=__version__)
     footage = _footage(setup.original or inspection, inspection)
-    measured = measure_membership(certificate, model, seen, shifts, kept_out=kept_out, footage=footage)
+    measured = measure_membership(
+        certificate, model, seen, shifts, kept_out=kept_out, footage=footage, alike=setup.classes is not None
+    )
     sharp = None if inspection.camera_moves else setup.original
     detector = Detector(
         model,
@@ -166,13 +167,12 @@ def _measured_classes(
 
 
 def _usual_residuals(seen: Observations) -> tuple[float, ...]:
-    """The largest usual residual of each heatmap's template: Tukey's fence; infinity where there is no template.
+    """The largest usual residual of each heatmap's template; infinity where there is no template.
 
     Of two objects that always overlap, one view may show both. It is accepted by eps if it was among those that eps is
     measured on, but it is unusual.
     """
-    residuals = (own[np.isfinite(own)] for own in seen.sets.residual.T)
-    return tuple(fences(own, 0.0)[1] if len(own) else np.inf for own in residuals)
+    return tuple(map(usual_residual, seen.sets.residual.T))
 
 
 def _footage(sharp: Inspection, scaled: Inspection) -> Footage:
