@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from withinpx.certificate import membership
+from withinpx.certificate.case import Case
 from withinpx.certificate.certificate import Check, SetMembership
 from withinpx.certificate.outlines import (
     JUMPS,
@@ -68,19 +70,51 @@ def test_an_outline_that_has_merged_with_another_object_is_not_of_a_usual_size()
 def outlined(sizes: list[float], *, met: bool = True, usual_px: float = 1.0, reach: float = 9.0) -> Outlined:
     check = Check("mismatch", 1.0, 1.0, "share", met, "")
     membership = SetMembership(0.02, (0.0, 0.0), (0.0, 0.0), reach, None, 0.5, (1.0, 99.0))
-    return Outlined(membership, check, Feasible.nowhere(len(sizes), 1), usual_px, np.array(sizes))
+    return Outlined(0, membership, check, Feasible.nowhere(len(sizes), 1), usual_px, np.array(sizes))
 
 
-CASE: Any = SimpleNamespace(footage=SimpleNamespace(zoom=2.0))  # sizes are in px of an input of half the resolution
+def in_order(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The frames before and after each of so many."""
+    places = np.arange(count)
+    return places - 1, np.where(places < count - 1, places + 1, -1)
+
+
+CASE: Any = SimpleNamespace(footage=SimpleNamespace(zoom=2.0), neighbours=lambda _: in_order(5))  # sizes are in px of
+# an input of half the resolution
 
 
 def test_an_edge_that_is_misplaced_for_a_frame_is_a_jump_of_the_size() -> None:
     steady = np.linspace(20, 26, 30)
     jumping = steady.copy()
     jumping[12] += 1.1 * EDGE_PX / JUMPS
-    assert is_steady(steady)
-    assert not is_steady(jumping)
-    assert not is_steady(np.full(9, np.nan))  # nothing is known
+    assert is_steady(steady, *in_order(30))
+    assert not is_steady(jumping, *in_order(30))
+    assert not is_steady(np.full(9, np.nan), *in_order(9))  # nothing is known
+
+
+class SeenSizes:
+    """What a case knows of sizes."""
+
+    def __init__(self, size: NDArray[np.float64]) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+def test_views_of_two_animals_are_each_compared_with_their_own() -> None:
+    numbers, animal = np.repeat(np.arange(8), 2), np.tile([0, 1], 8)
+    positions = np.stack([20.0 + 60 * animal + numbers, np.full(16, 30.0)], axis=-1)
+    case: Any = SimpleNamespace(positions=positions[:, None], footage=SimpleNamespace(numbers=numbers))
+    case.seen = SeenSizes(np.full((16, 1), 12.0))
+    before, after = Case.neighbours(case, 0)
+    assert (animal[before[2:]] == animal[2:]).all()
+    assert (animal[after[:-2]] == animal[:-2]).all()
+    assert (before[:2] == -1).all()
+    assert (after[-2:] == -1).all()
+    sizes = np.where(animal == 0, 20.0, 26.0)
+    assert is_steady(sizes, before, after)
+    assert not is_steady(sizes, *in_order(16))
 
 
 def test_the_outline_of_a_small_object_must_be_steady_and_that_of_a_smaller_one_says_nothing() -> None:
@@ -119,17 +153,24 @@ def test_what_is_pasted_with_an_object_takes_the_background_of_its_new_place() -
 
 
 @pytest.mark.parametrize(
-    ("template_px", "outline_px", "rigid", "chosen"),
+    ("template_px", "outline_px", "rigid", "alike", "chosen"),
     [
-        (0.8, None, False, "template"),  # a tight template needs no outline
-        (3.0, None, True, "theorem"),  # of one that is not, nothing shows that its object is rigid
-        (3.0, 5.0, True, "template"),
-        (3.0, 2.0, True, "outline"),
-        (3.0, 5.0, False, "outline"),
+        (0.8, None, False, False, "template"),  # a tight template needs no outline
+        (3.0, None, True, False, "theorem"),  # of one that is not, nothing shows that its object is rigid
+        (3.0, 5.0, True, False, "template"),
+        (3.0, 2.0, True, False, "outline"),
+        (3.0, 2.0, True, True, "template"),  # only templates tell objects apart that touch
+        (3.0, 2.0, False, True, "outline"),
+        (3.0, 5.0, False, False, "outline"),
     ],
 )
 def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
-    monkeypatch: pytest.MonkeyPatch, template_px: float, outline_px: float | None, rigid: bool, chosen: str
+    monkeypatch: pytest.MonkeyPatch,
+    template_px: float,
+    outline_px: float | None,
+    rigid: bool,
+    alike: bool,
+    chosen: str,
 ) -> None:
     obj = SimpleNamespace(object=0, size=(10.0, 10.0))
     case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
@@ -140,7 +181,7 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
     monkeypatch.setattr(membership, "says_enough", lambda *_: True)
     monkeypatch.setattr(membership, "_changes", lambda *_: not rigid)
     known: Any = {0: (None, SimpleNamespace(met=True))}
-    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1))
+    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=alike)
     if chosen == "template":
         assert others == {}
     else:

@@ -113,7 +113,7 @@ OUTLINE_MUTANTS = (
     Mutant(
         "a small object's outline may jump",
         OUTLINES,
-        "large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes))",
+        "large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes, *case.neighbours(outlined.object)))",
         "large = size >= SMALLEST_PX",
         RULE_TESTS,
     ),

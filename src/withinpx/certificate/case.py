@@ -31,6 +31,7 @@ class Footage:
     sharp_images: ByteImages
     sharp_background: BackgroundModel
     zoom: float  # px of the sharp images per px of the network's input
+    numbers: NDArray[np.int64] | None = None  # of the recording's frames that views are of; None if these are frames
 
     @property
     def sharp(self) -> Sharp:
@@ -64,6 +65,24 @@ class Case:
     def alone(self) -> NDArray[np.bool_]:
         """Which objects are seen by themselves: (f, n)."""
         return ~overlapping(self.seen)
+
+    def neighbours(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The frame before and the one after each frame (f,), -1 if there is none.
+
+        Of views, the ones of the frames before and after that show an object no further away than half its size.
+        """
+        count, numbers = len(self.seen), self.footage.numbers
+        if numbers is None:
+            places = np.arange(count)
+            return places - 1, np.where(places + 1 < count, places + 1, -1)
+        _, order = np.unique(numbers, return_inverse=True)
+        apart = np.abs(self.positions[:, None, index] - self.positions[None, :, index]).max(axis=-1)
+        apart = np.where(apart <= self.seen.size[:, None, index] / 2, apart, np.inf)
+        found = []
+        for step in (-1, 1):
+            distance = np.where(order[None] == order[:, None] + step, apart, np.inf)
+            found.append(np.where(np.isfinite(distance.min(axis=1)), distance.argmin(axis=1), -1))
+        return found[0], found[1]
 
     @cached_property
     def stage(self) -> PlantingStage:

@@ -25,12 +25,14 @@ TIGHT_PX, TIGHT = 1.0, 0.1  # of the recording, or of the object's size: what pe
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Outlined:
     """An object whose sets could be its outlines."""
 
+    object: int
     membership: SetMembership
     check: Check
     found: Feasible
@@ -56,6 +58,7 @@ def measure_outline(case: Case, certificate: ObjectCertificate) -> Outlined | No
     outline = replace(outline, sizes=usual_sizes(sizes, BLUR_PX / case.footage.zoom))
     found = found.without(~outline.can_have(found.size[:, index]))
     return Outlined(
+        index,
         SetMembership(noise, (0.0, 0.0), (0.0, 0.0), outline.reach, None, outline.strength, outline.sizes),
         _planted(case, certificate, outline, found, good),
         found,
@@ -94,16 +97,18 @@ def says_enough(case: Case, outlined: Outlined) -> bool:
     """Is the object large enough for its outline, better known by it, and is that the same wherever it is planted?"""
     sizes = outlined.sizes * case.footage.zoom
     size = float(np.nanmedian(sizes))
-    large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes))
+    large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes, *case.neighbours(outlined.object)))
     return large and outlined.check.met and outlined.usual_px < outlined.membership.reach
 
 
-def is_steady(sizes: Array) -> bool:
+def is_steady(sizes: Array, before: Places, after: Places) -> bool:
     """Does the size (f,), px of the recording, never jump from frame to frame? In a strongly compressed video it does.
 
-    An edge that a codec misplaces by a px changes the size by as much for a frame.
+    An edge that a codec misplaces by a px changes the size by as much for a frame. ``before`` and ``after`` each frame
+    are these (f,), -1 for none.
     """
-    jumps = np.abs(sizes[1:-1] - (sizes[:-2] + sizes[2:]) / 2)
+    known = (before >= 0) & (after >= 0)
+    jumps = np.abs(sizes - (sizes[before] + sizes[after]) / 2)[known]
     jumps = jumps[np.isfinite(jumps)]
     return bool(len(jumps)) and JUMPS * float(jumps.max()) <= EDGE_PX
 
