@@ -32,6 +32,7 @@ class Footage:
     sharp_background: BackgroundModel
     zoom: float  # px of the sharp images per px of the network's input
     numbers: NDArray[np.int64] | None = None  # of the recording's frames that views are of; None if these are frames
+    apart: Array | None = None  # of each view, px of the network's input from its region to the next one
 
     @property
     def sharp(self) -> Sharp:
@@ -65,6 +66,16 @@ class Case:
     def alone(self) -> NDArray[np.bool_]:
         """Which objects are seen by themselves: (f, n)."""
         return ~overlapping(self.seen)
+
+    def with_room(self, frames: NDArray[np.intp], px: float, fewest: int) -> NDArray[np.intp]:
+        """Of these frames, the views whose object is at least so many px of the sharp images from the next one.
+
+        All of them if they are no views, or if these are fewer than ``fewest``.
+        """
+        if self.footage.apart is None:
+            return frames
+        roomy = frames[self.footage.apart[frames] * self.footage.zoom >= px]
+        return roomy if len(roomy) >= fewest else frames
 
     def neighbours(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The frame before and the one after each frame (f,), -1 if there is none.

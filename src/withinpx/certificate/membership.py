@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from withinpx.certificate.appearance import measure_appearance
 from withinpx.certificate.calibration import Shift
 from withinpx.certificate.case import Case, Footage, planted_check
-from withinpx.certificate.centre import Centre, centre_of
+from withinpx.certificate.centre import FINE, MARGIN_PX, Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.outlines import (
@@ -251,6 +251,7 @@ def _centre(case: Case, one: _Candidate, first: Feasible) -> Centre | None:
     shown = np.flatnonzero(one.good & case.alone[:, one.index] & np.isfinite(positions).all(axis=1))
     if not len(shown):
         return None
+    shown = case.with_room(shown, 2 * MARGIN_PX, 2 * FINE**2)  # beside others, the noise of a video is theirs too
     box = np.median(seen.box[shown, one.index], axis=0) * footage.zoom
     backgrounds = footage.sharp_background.of(shown)
     centre = centre_of(

@@ -14,6 +14,7 @@ from withinpx.discovery.inspection import ALIKE, MOST_FRAMES, Inspection
 from withinpx.discovery.objects import Blob, MovingObject, appearance_distance, find_changes
 from withinpx.discovery.regions import Region, find_regions, nearest_regions, only_region
 from withinpx.theory.fences import fences
+from withinpx.theory.identity import gaps
 from withinpx.theory.touching import Silhouette
 
 PART = 0.5  # of the smallest object's area: a smaller region is a part of one, or noise
@@ -30,6 +31,7 @@ class Classes:
     areas: tuple[float, float]  # of a region that is one object, px of the frames it is found in
     residuals: tuple[float, ...] = ()  # of each class, the largest usual one of its template; beyond, it may be two
     silhouettes: tuple[Silhouette | None, ...] = ()  # of each class, None if it is not known
+    apart: tuple[float, ...] = ()  # of each view that it was learned from, px from its region to the next one
 
     @property
     def least(self) -> float:
@@ -38,7 +40,8 @@ class Classes:
 
     def scaled(self, by: float) -> "Classes":
         """For frames of another size."""
-        return replace(self, areas=(self.areas[0] * by**2, self.areas[1] * by**2))
+        areas = self.areas[0] * by**2, self.areas[1] * by**2
+        return replace(self, areas=areas, apart=tuple(by * apart for apart in self.apart))
 
     def find(self, image: ByteImages, background: BackgroundModel, frame: int = 0) -> list[Region]:
         """The regions of a frame that count."""
@@ -135,7 +138,15 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     hypothesis = Hypothesis(background, objects, False, 1.0, 1.0, why)
     camera = np.zeros((len(images), 2))
     isolated = Inspection(views, background, objects, (), camera, False, (hypothesis,))
-    return isolated, classes
+    apart = tuple(_to_next(found[frame], number) for frame, number, _ in chosen)
+    return isolated, replace(classes, apart=apart)
+
+
+def _to_next(regions: Sequence[Region], number: int) -> float:
+    """How far the box of a region is from the nearest other one, px along the axis where it is further."""
+    boxes = np.array([region.blob.box for region in regions], np.float64)
+    away = gaps(boxes[[number]], np.delete(boxes, number, axis=0))
+    return float(away.min(initial=np.inf))
 
 
 def _singles(

@@ -179,25 +179,32 @@ class _Follower:
     def _share(self, detection: int, frame: int) -> None:
         """Share a region of several objects among the paths that are expected in it and were not continued.
 
-        Positions are guesses: the means of the pixels that are nearest to each. If none is expected, so many begin as
-        the region has room for.
+        Positions are guesses: the means of the pixels that are nearest to each. Paths that were lost before share it if
+        it has room for them. If none can be there, so many begin as it has room for.
         """
         found = self._found
         box, pixels = found.box[detection], found.pixels[detection]
-        low, high = box[:2] - found.size / 2, box[2:] + found.size / 2
-        inside = [
-            path
-            for path in self._paths
-            if path.frame < frame and ((path.predicted(frame) >= low) & (path.predicted(frame) <= high)).all()
-        ]
+        room = max(1, round(len(pixels) / found.usual_area))
+        waiting = [path for path in self._paths if path.frame < frame]
+        inside = [path for path in waiting if _is_within(path.predicted(frame), box, found.size / 2)]
+        if not inside:  # it is not where it was expected
+            steps = [found.size + self._step_px * (frame - path.frame) for path in waiting]
+            inside = [path for path, far in zip(waiting, steps, strict=True) if _is_within(path.position, box, far)]
+        latest = [path for path in inside if path.frame == frame - 1]
+        inside = latest + [path for path in inside if path.frame < frame - 1][: max(0, room - len(latest))]
         if not inside:
-            for centre in _means(pixels, max(1, round(len(pixels) / found.usual_area))):
+            for centre in _means(pixels, room):
                 self._begin(centre, frame, detection)
             return
         start = np.array([path.predicted(frame) for path in inside])
         for path, centre in zip(inside, _means(pixels, len(inside), start), strict=True):
             self.rows.append((detection, path.number, centre, 1.0 / len(inside)))
             path.move(centre, frame, steady=True)
+
+
+def _is_within(point: Array, box: Array, beyond: float) -> bool:
+    """Is a point in a box, or less far from it along each axis?"""
+    return bool(((point >= box[:2] - beyond) & (point <= box[2:] + beyond)).all())
 
 
 def _means(pixels: Array, count: int, start: Array | None = None) -> Array:
@@ -246,35 +253,35 @@ def _proved(
 def _may_hold_another(
     found: Detections, detection: NDArray[np.int64], number: NDArray[np.int64], size: tuple[int, int], step_px: float
 ) -> NDArray[np.bool_]:
-    """Which detections (v,) may hold an object that was seen before, did not leave, and is not seen now.
+    """Which detections (v,) may hold an object that was seen by itself before, did not leave, and is not seen now.
 
     One that passes under another is in the other's region, which need not be larger than one object.
     """
     reach, flagged = found.reach, np.zeros(len(found), np.bool_)
     inner = ~at_border(reach, step_px + found.size / 2, *size)
-    frames = _by_frame(found.frame)
-    rows_of = {int(own): detection[number == own] for own in np.unique(number)}
-    at = {own: set(found.frame[rows].tolist()) for own, rows in rows_of.items()}
-    first = {own: min(frames) for own, frames in at.items()}
+    shown: dict[int, dict[int, int]] = {}  # frame -> object -> its detection
+    for known, own in zip(detection.tolist(), number.tolist(), strict=True):
+        shown.setdefault(int(found.frame[known]), {})[own] = known
     missing: dict[int, Array] = {}  # object -> the boxes in which it may be
     before: dict[int, int] = {}  # object -> its last detection
-    for here in frames:
-        frame = int(found.frame[here[0]])
-        own_now = {own for own in rows_of if frame in at[own]}
-        for own, known in before.items():
-            if own not in own_now and own not in missing and inner[known]:
-                missing[own] = reach[known][None]
-        born = [own for own in own_now if first[own] == frame]
-        for own in [own for own in missing if own in own_now]:
+    by_itself: set[int] = set()
+    for here in _by_frame(found.frame):
+        now = shown.get(int(found.frame[here[0]]), {})
+        for own in before.keys() - now.keys() - missing.keys():
+            if own in by_itself and inner[before[own]]:
+                missing[own] = reach[before[own]][None]
+        born = {known for own, known in now.items() if own not in before}
+        for own in missing.keys() & now.keys():
             del missing[own]
         for own, boxes in list(missing.items()):
             near = here[(gaps(boxes, reach[here]) <= step_px).any(axis=0)]
-            if any(int(rows_of[new][0]) in near for new in born):
+            if born & set(near.tolist()):
                 del missing[own]  # seen again, under another number
             elif len(near):
                 flagged[near] = True
                 missing[own] = reach[near]
-        before |= {own: int(rows_of[own][found.frame[rows_of[own]] == frame][0]) for own in own_now}
+        before |= now
+        by_itself |= {own for own, known in now.items() if not found.several[known]}
     return flagged
 
 

@@ -119,7 +119,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
     certificate = certify(subject, model, seen, fields=fields, kept_out=kept_out, shifts=shifts, version=__version__)
     footage = _footage(setup.original or inspection, inspection)
     if setup.classes is not None:
-        footage = replace(footage, numbers=clip.numbers)
+        footage = replace(footage, numbers=clip.numbers, apart=np.array(setup.classes.apart))
     measured = measure_membership(
         certificate, model, seen, shifts, kept_out=kept_out, footage=footage, alike=setup.classes is not None
     )
