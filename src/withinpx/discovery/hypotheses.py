@@ -147,12 +147,10 @@ def _without_parts(one: Candidate) -> Candidate:
 
 
 def _is_explained(one: Candidate, choice: Choice, candidates: list[Candidate]) -> bool:
-    if one.role == "overlap" or (one.of is not None and candidates[one.of] in choice.chosen):
+    if one.role == "overlap" or one in choice.chosen or (one.of is not None and candidates[one.of] in choice.chosen):
         return True
-    detections = {(blob.frame, blob.centre) for blob in (one.alone or one.path).blobs}
-    return any(detections <= {(blob.frame, blob.centre) for blob in other.path.blobs} for other in choice.chosen) or (
-        one in choice.chosen
-    )
+    detections = (one.alone or one.path).places
+    return any(detections <= other.path.places for other in choice.chosen)
 
 
 def judged(paths: list[MovingObject], frames: int) -> list[Candidate]:
@@ -217,28 +215,29 @@ def _role(path: MovingObject, larger: list[Candidate], frames: int) -> tuple[Rol
 
 def _belongs(path: MovingObject, to: MovingObject) -> Literal["part", "shadow"] | None:
     """Is it a part or the shadow of another object, which is seen whenever it is and moves with it?"""
-    whole = {blob.frame: blob for blob in to.blobs}
-    pairs = [(blob, whole[blob.frame]) for blob in path.blobs if blob.frame in whole]
-    if len(pairs) < TOGETHER * len(path.blobs):
+    _, here, there = np.intersect1d(path.frames, to.frames, assume_unique=True, return_indices=True)
+    if len(here) < TOGETHER * len(path.blobs):
         return None
-    own, other = (np.array([blob.centre for blob in some]) for some in zip(*pairs, strict=True))
-    size = float(np.median([blob.size for _, blob in pairs]))
-    gaps = np.array([_gap(blob, whole_blob) for blob, whole_blob in pairs])
-    spread = np.abs((own - other) - np.median(own - other, axis=0)).max(axis=-1)
+    size = float(np.median(to.values("size")[there]))
+    gaps = _gaps(path.boxes[here], to.boxes[there])
     near = float(np.mean(gaps < NEAR * size)) > TOGETHER
-    smaller = np.median([blob.area / whole_blob.area for blob, whole_blob in pairs]) < FRAGMENT
+    shaded, tinted = (float(np.median(path.values(name)[here])) for name in ("shaded", "tinted"))
+    if not near and shaded <= SHADED:
+        return None
+    own, other = path.centres[here], to.centres[there]
+    spread = np.abs((own - other) - np.median(own - other, axis=0)).max(axis=-1)
+    smaller = np.median(path.values("area")[here] / to.values("area")[there]) < FRAGMENT
     if near and (smaller or np.quantile(spread, TOGETHER) < CONSTANT * size):
         return "part"
-    shaded, tinted = (float(np.median([getattr(blob, name) for blob, _ in pairs])) for name in ("shaded", "tinted"))
     if shaded > SHADED and (tinted > SHADED or (np.median(gaps) < SHADOW_SIZES * size and _follows(own, other))):
         return "shadow"
     return None
 
 
-def _gap(one: Blob, other: Blob) -> float:
-    """Between the boxes, px; zero if they overlap."""
-    (l1, t1, r1, b1), (l2, t2, r2, b2) = one.box, other.box
-    return float(np.hypot(max(0, l2 - r1, l1 - r2), max(0, t2 - b1, t1 - b2)))
+def _gaps(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Between pairs of boxes (k, 4), px; zero if they overlap."""
+    apart = np.maximum(other[:, :2] - one[:, 2:], one[:, :2] - other[:, 2:]).clip(0)
+    return np.asarray(np.hypot(apart[:, 0], apart[:, 1]))
 
 
 def _follows(own: NDArray[np.float64], other: NDArray[np.float64]) -> bool:

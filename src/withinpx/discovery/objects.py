@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import cv2
@@ -85,15 +86,29 @@ class MovingObject:
         """The same object in frames of another size."""
         return MovingObject(tuple(blob.scaled(by) for blob in self.blobs))
 
-    @property
+    @cached_property
     def frames(self) -> list[int]:
         """In which it is seen apart from other objects."""
         return [blob.frame for blob in self.blobs]
 
-    @property
+    @cached_property
     def centres(self) -> NDArray[np.float64]:
         """(blobs, 2): x, y, px."""
         return np.array([blob.centre for blob in self.blobs])
+
+    @cached_property
+    def boxes(self) -> NDArray[np.float64]:
+        """(blobs, 4): left, top, right, bottom, px."""
+        return np.array([blob.box for blob in self.blobs], np.float64)
+
+    @cached_property
+    def places(self) -> frozenset[tuple[int, tuple[float, float]]]:
+        """The frame and centre of each blob."""
+        return frozenset((blob.frame, blob.centre) for blob in self.blobs)
+
+    def values(self, name: str) -> NDArray[np.float64]:
+        """One attribute of its blobs (blobs,)."""
+        return np.array([getattr(blob, name) for blob in self.blobs], np.float64)
 
     @property
     def _whole(self) -> list[Blob]:
