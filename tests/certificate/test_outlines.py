@@ -168,6 +168,7 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
     monkeypatch: pytest.MonkeyPatch,
     template_px: float,
     outline_px: float | None,
+    *,
     rigid: bool,
     alike: bool,
     chosen: str,

@@ -14,8 +14,10 @@ Mask = NDArray[np.bool_]
 
 
 def disc(x: float, y: float, radius: float, side: int = SIDE) -> Mask:
+    """A disc without a part on its right and at its bottom, so that its mirror images differ from it."""
     rows, columns = np.mgrid[:side, :side] + 0.5
-    return np.asarray((columns - x) ** 2 + (rows - y) ** 2 <= radius**2)
+    inside = (columns - x) ** 2 + (rows - y) ** 2 <= radius**2
+    return np.asarray(inside & (columns - x < 0.6 * radius) & (rows - y < 0.8 * radius))
 
 
 def silhouette(radius: float) -> Silhouette:

@@ -18,7 +18,7 @@ from withinpx.inference.feasible import Search, Where, search_boxes
 from withinpx.inference.observation import Feasible, Observations, Pixels
 from withinpx.theory.touching import SHARED, Mask, Silhouette, covered, fewest_places, inside
 
-ROUNDS = 3  # of searches, each with what the one before left to the others
+ROUNDS = 4  # of searches, each with what the one before left to the others
 STRONG = 0.9  # quantile of an object's changed pixels that is as strong as the object
 PIXEL = np.ones((3, 3), np.bool_)
 SEEN = 8  # views that show an object by itself, at least, for its silhouette
@@ -42,6 +42,8 @@ class Member:
 
     def box(self, corner: tuple[int, int]) -> Array:
         """The box that holds its position: left, top, right, bottom, px of the network's input."""
+        if self.found is not None:
+            return np.concatenate([self.found.low[0, 0], self.found.high[0, 0]])
         rows, columns = np.nonzero(np.logical_or.reduce(self.places))
         low, high = np.array([columns.min(), rows.min()]), np.array([columns.max(), rows.max()])
         return np.concatenate([low + corner, high + corner + 1]).astype(np.float64)
@@ -69,7 +71,7 @@ class Cluster:
         """The pixels that a member may change; by more than the level, if not ``faintly``."""
         pairs = [pair for pair in zip(member.places, self.silhouettes, strict=True) if pair[0].any()]
         masks = [covered(places, some.faint if faintly else some.possible) for places, some in pairs]
-        return np.asarray(np.logical_or.reduce(masks))
+        return np.asarray(np.logical_or.reduce([np.zeros_like(self.clear), *masks]))
 
     def explain(self) -> bool:
         """Add objects until each clear pixel may be one's. False if there is a pixel that no object explains."""
@@ -84,17 +86,22 @@ class Cluster:
             unexplained &= ~self.cover(self.members[-1])
         return bool(self.members)
 
-    def busy(self, member: Member, cells: Cells) -> Mask:
-        """The pixels of its frame (h, w) that other objects may cover; ``cells`` are of all frames."""
+    def busy(self, member: Member, cells: Cells, *, others_known: bool) -> Mask:
+        """The pixels of its frame (h, w) that other objects may cover; ``cells`` are of all frames.
+
+        As long as others are not known, they may be at every place that is possible and not the member's.
+        """
+        if others_known:
+            covers = [self.cover(other, faintly=True) for other in self.members if other is not member]
+        else:
+            rest = tuple(all_ & ~own for all_, own in zip(self.inside, member.places, strict=True))
+            covers = [self.cover(Member(rest), faintly=True)]
         busy = cells[self.place[0]] != self.place[1]
         left, top = self.corner
         height, width = self.clear.shape
-        rows, columns = slice(max(0, top), top + height), slice(max(0, left), left + width)
-        for other in self.members:
-            if other is not member:
-                cover = self.cover(other, faintly=True)[max(0, -top) :, max(0, -left) :]
-                shown = busy[rows, columns]
-                shown |= cover[: shown.shape[0], : shown.shape[1]]
+        shown = busy[max(0, top) : top + height, max(0, left) : left + width]
+        for cover in covers:
+            shown |= cover[max(0, -top) :, max(0, -left) :][: shown.shape[0], : shown.shape[1]]
         return np.asarray(busy)
 
 
@@ -170,11 +177,13 @@ def search_clusters(
 ) -> list[Cluster]:
     """The clusters whose objects explain them, each object with its feasible set if its class is known.
 
-    ``searches`` are by class; ``cells`` (f, h, w) are at the scale of the network, ``pixels`` at ``zoom`` times it.
+    ``searches`` are by class; ``cells`` (f, h, w) are at the scale of the network, ``pixels`` at ``zoom`` times it. In
+    the first round nothing is known of the others; what it leaves of the places shows which others there must be.
     """
     left = [cluster for cluster in clusters if cluster.explain()]
-    for rest in reversed(range(ROUNDS)):
-        found = _searched(left, searches, pixels, cells, zoom, trim=not rest)
+    for number in range(ROUNDS):
+        last = number == ROUNDS - 1
+        found = _searched(left, searches, Shown(pixels, cells, zoom), others_known=number > 0, trim=last)
         fitting = []
         for index, cluster in enumerate(left):
             sets = [found.get((index, number)) for number in range(len(cluster.members))]
@@ -184,14 +193,25 @@ def search_clusters(
                 member if own is None else member.within(cluster.corner, own)
                 for member, own in zip(cluster.members, sets, strict=True)
             ]
-            if all(any(own.any() for own in member.places) for member in cluster.members) and cluster.explain():
+            if not all(any(own.any() for own in member.places) for member in cluster.members):
+                continue
+            if cluster.explain() and not (last and len(cluster.members) > len(sets)):
                 fitting.append(cluster)
         left = fitting
     return left
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Frames, and which region each of their pixels is nearest to."""
+
+    pixels: Pixels  # at ``zoom`` times the scale of the network
+    cells: Cells  # (f, h, w)
+    zoom: float
+
+
 def _searched(
-    clusters: Sequence[Cluster], searches: Sequence[Search], pixels: Pixels, cells: Cells, zoom: float, *, trim: bool
+    clusters: Sequence[Cluster], searches: Sequence[Search], shown: Shown, *, others_known: bool, trim: bool
 ) -> dict[tuple[int, int], Feasible]:
     """The feasible sets of all members whose class is known, by the indices of cluster and member."""
     found: dict[tuple[int, int], Feasible] = {}
@@ -208,9 +228,9 @@ def _searched(
         where = Where(
             np.array([cluster.place[0] for cluster, _ in pairs]),
             np.array([member.box(cluster.corner) for cluster, member in pairs]),
-            np.stack([cluster.busy(member, cells) for cluster, member in pairs]),
+            np.stack([cluster.busy(member, shown.cells, others_known=others_known) for cluster, member in pairs]),
         )
-        sets = search_boxes(search, pixels, where, zoom, trim=trim)
+        sets = search_boxes(search, shown.pixels, where, shown.zoom, trim=trim)
         found |= {known: sets.only(np.array([row])) for row, known in enumerate(own)}
     return found
 
