@@ -8,9 +8,52 @@ OBSERVATION, COMPARISON, REGISTRATION, MASKS = (
 RECEPTIVE_FIELD, RENDER = "model/receptive_field.py", "model/render.py"
 OBSERVATION_TESTS = ("inference/test_observation.py",)
 REGISTRATION_TESTS = ("inference/test_registration.py",)
+TOUCHING, TOUCHING_TESTS = "inference/touching.py", ("inference/test_touching.py",)
 MASK_TESTS = ("inference/test_masks.py",)
 
 INFERENCE_MUTANTS = (
+    Mutant(
+        "views that training never saw need not agree with a silhouette",
+        TOUCHING,
+        "if sure.any() and agree else None",
+        "if sure.any() else None",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "an object that touches others is compared where they cover it",
+        TOUCHING,
+        "if other is not member]",
+        "if other is member]",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "before others are known there are none",
+        TOUCHING,
+        "covers = [self.cover(Member(rest), faintly=True)]",
+        "covers = []",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "the border cuts no object off that touches others",
+        TOUCHING,
+        "return bool(beyond.any())",
+        "return bool(beyond.all())",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "a region of which a part is unexplained is divided",
+        TOUCHING,
+        "                return False\n",
+        "                return True\n",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "few views are enough for a silhouette",
+        TOUCHING,
+        "if len(trained) < SEEN:",
+        "if len(trained) < 1:",
+        TOUCHING_TESTS,
+    ),
     Mutant(
         "heatmap values a pixel beyond the encoder's term do not leak",
         OBSERVATION,

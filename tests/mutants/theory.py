@@ -7,9 +7,31 @@ BOUND_TESTS = ("theory/test_bound.py",)
 COROLLARY_TESTS = ("theory/test_corollaries.py",)
 DESIGN_TESTS = ("theory/test_design.py",)
 IDENTITY, IDENTITY_TESTS = "theory/identity.py", ("theory/test_identity.py",)
+TOUCHING, TOUCHING_TESTS = "theory/touching.py", ("theory/test_touching.py",)
 WORST_CASE_TESTS = ("certificate/test_worst_case.py",)  # networks whose z is off by the whole bound
 
 THEORY_MUTANTS = (
+    Mutant(
+        "an object lies inside its mirror image",
+        TOUCHING,
+        "_count(~changed, sure[::-1, ::-1]) == 0",
+        "_count(~changed, sure) == 0",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "an object covers its mirror image",
+        TOUCHING,
+        "covered(at, possible[::-1, ::-1])",
+        "covered(at, possible)",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
+        "what is beyond the window has not changed",
+        TOUCHING,
+        "return np.asarray(_count(~changed, sure[::-1, ::-1]) == 0)",
+        "return np.asarray(_count(changed, sure[::-1, ::-1]) == sure.sum())",
+        TOUCHING_TESTS,
+    ),
     Mutant("the gate adds nothing to the receptive field", BOUND, "GATE_PX = 2", "GATE_PX = 0", WORST_CASE_TESTS),
     Mutant("the gate adds a pixel on one side only", BOUND, "GATE_PX = 2", "GATE_PX = 1", WORST_CASE_TESTS),
     Mutant(

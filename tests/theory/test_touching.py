@@ -77,3 +77,8 @@ def test_the_two_ends_of_a_pair_are_known_to_a_few_px(
 
 def test_a_larger_silhouette_than_what_changed_has_no_place() -> None:
     assert not inside(disc(24, 24, 5), silhouette(7).sure).any()
+
+
+def test_an_object_that_the_window_cuts_off_keeps_its_place() -> None:
+    changed = disc(24, 24, 6)[:, 22:]
+    assert inside(changed, silhouette(6).sure)[24, 2]

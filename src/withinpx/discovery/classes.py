@@ -19,6 +19,7 @@ from withinpx.theory.touching import Silhouette
 
 PART = 0.5  # of the smallest object's area: a smaller region is a part of one, or noise
 DIFFERS = 1.0  # of appearance_distance: what is further from a class does not belong to it
+SPECK_PX = 2.0  # of the network's input: what is smaller has no shape there
 EDGE_PX = 0.5  # by which the side of a region may vary with its edges
 
 Groups = tuple[tuple[int, ...], ...]  # numbers of objects, one group per class
@@ -83,6 +84,16 @@ def without_multiples(objects: Sequence[MovingObject], groups: Groups) -> Groups
         if not larger:
             kept.append(group)
     return tuple(kept)
+
+
+def visible_groups(objects: Sequence[MovingObject], groups: Groups, largest: float) -> Groups:
+    """Without specks: what is smaller than a pixel or two where the largest class is scaled to ``largest`` px.
+
+    A network that renders both cannot see them.
+    """
+    sizes = [max(objects[index].sizes[1] for index in group) for group in groups]
+    scale = min(1.0, largest / max(sizes))
+    return tuple(group for group, size in zip(groups, sizes, strict=True) if scale * size >= SPECK_PX)
 
 
 def _of_area(appearance: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:

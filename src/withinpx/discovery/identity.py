@@ -1,5 +1,6 @@
 """Detections of objects that look alike, linked from frame to frame: proved links, and guesses with a probability."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -211,9 +212,11 @@ def _means(pixels: Array, count: int, start: Array | None = None) -> Array:
     """Pixels shared among so many centres, each the mean of those nearest to it."""
     if count == 1 or len(pixels) <= count:
         return np.repeat(pixels.mean(axis=0)[None], count, axis=0)
-    if start is None:
-        return np.asarray(kmeans2(pixels, count, minit="++", rng=0, missing="warn")[0])
-    return np.asarray(kmeans2(pixels, start, minit="matrix", missing="warn")[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a centre to which no pixel is nearest stays where it is
+        if start is None:
+            return np.asarray(kmeans2(pixels, count, minit="++", rng=0)[0])
+        return np.asarray(kmeans2(pixels, start, minit="matrix")[0])
 
 
 def _proved(

@@ -38,7 +38,7 @@ def divide(detector: Detector, classes: Classes, shown: Shown) -> dict[Place, li
         return {}
     silhouettes = [own for index in used if (own := classes.silhouettes[index]) is not None]
     searches = [search for index in used if isinstance(search := detector.searches[index], Search)]
-    if min(len(silhouettes), len(searches)) < len(used):  # what an object of unknown shape covers, nobody knows
+    if min(len(silhouettes), len(searches)) < len(used):  # an object of unknown shape may cover anything
         return {}
     changed = detector.background.changed(shown.images)
     strength = difference(shown.images, detector.background.images)

@@ -10,7 +10,7 @@ from typing import Any
 from withinpx.data.recording import OnFrame, Recording, Source, open_recording
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
-from withinpx.discovery.classes import as_classes, groups_of, seen_together
+from withinpx.discovery.classes import as_classes, groups_of, seen_together, visible_groups
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
@@ -177,11 +177,12 @@ class _Run:
     ) -> tuple[Fitted, Records] | None:
         """Fit views of one object each, with one heatmap for all that look alike; None if there are no such views."""
         groups = groups_of(len(inspection.objects), pairs)
+        groups = visible_groups(inspection.objects, groups, self.options.largest_object)
         views = as_classes(inspection, groups)
         if views is None:
             return None
         isolated, classes = views
-        count, kinds = len(inspection.objects), len(isolated.objects)
+        count, kinds = sum(map(len, groups)), len(isolated.objects)
         message = f"{count} objects look alike: {kinds} class{'es' * (kinds != 1)}, examined one by one"
         self.report(Event("training", message=message))
         fitting = Fitting(isolated, self.options, self.settings, self.report, self.out, classes=classes)
