@@ -11,6 +11,7 @@ from withinpx.discovery.classes import (
     as_classes,
     groups_of,
     seen_together,
+    visible_groups,
     without_multiples,
 )
 from withinpx.discovery.inspection import inspect
@@ -114,6 +115,22 @@ def test_two_that_move_together_are_no_class_of_their_own() -> None:
     one, pair, darker = (
         MovingObject(tuple(find_blobs(find_changes(image, BACKGROUND, 0)))) for image in (alone, both, other)
     )
-    assert without_multiples([one, one, pair], ((0, 1), (2,))) == ((0, 1),)
-    assert without_multiples([one, one, darker], ((0, 1), (2,))) == ((0, 1), (2,))
-    assert without_multiples([one, pair], ((0,), (1,))) == ((0,), (1,))
+    assert without_multiples([one, one, pair], ((0, 1), (2,)), 3) == ((0, 1),)
+    assert without_multiples([one, one, darker], ((0, 1), (2,)), 3) == ((0, 1), (2,))
+    assert without_multiples([one, pair], ((0,), (1,)), 3) == ((0,), (1,))
+
+
+def test_a_part_of_one_that_is_seen_now_and_then_is_no_class_of_its_own() -> None:
+    one, part = (
+        MovingObject(tuple(find_blobs(find_changes(frame((10, 10), side=side), BACKGROUND, 0)))) for side in (8, 4)
+    )
+    assert without_multiples([one, one, part], ((0, 1), (2,)), 3) == ((0, 1),)  # in one frame of three
+    assert without_multiples([one, one, part], ((0, 1), (2,)), 1) == ((0, 1), (2,))  # in all: a smaller object
+
+
+def test_specks_are_left_out_where_the_network_cannot_see_them() -> None:
+    one, speck = (
+        MovingObject(tuple(find_blobs(find_changes(frame((10, 10), side=side), BACKGROUND, 0)))) for side in (8, 3)
+    )
+    assert visible_groups([one, one, speck], ((0, 1), (2,)), 8.0) == ((0, 1), (2,))
+    assert visible_groups([one, one, speck], ((0, 1), (2,)), 4.0) == ((0, 1),)

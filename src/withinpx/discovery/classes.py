@@ -69,19 +69,24 @@ def seen_together(objects: Sequence[MovingObject], pairs: Sequence[tuple[int, in
     return [(i, j) for i, j in pairs if max(i, j) < len(frames) and frames[i] & frames[j]]
 
 
-def without_multiples(objects: Sequence[MovingObject], groups: Groups) -> Groups:
-    """Without what is several objects of a class that move together: of their colour, and larger than one of them."""
+def without_multiples(objects: Sequence[MovingObject], groups: Groups, frames: int) -> Groups:
+    """Without what is several objects of a class that move together, or a part of one behind something.
+
+    Both have the colour of a class. The first is larger than one of its objects; the second is smaller, and seen in
+    less than half of the frames.
+    """
     kept = []
     for group in groups:
         own = objects[group[0]].appearance
-        larger = [
-            other
-            for other in groups
-            if len(group) == 1 < len(other)
-            and appearance_distance(_of_area(objects[other[0]].appearance, own), own) < ALIKE
-            and np.exp(own[-1]) > areas_of_one([blob for index in other for blob in objects[index].blobs])[1]
-        ]
-        if not larger:
+        area, seldom = np.exp(own[-1]), len(objects[group[0]].frames) < frames / 2
+        of_another = False
+        for other in groups:
+            if len(group) == 1 < len(other) and (
+                appearance_distance(_of_area(objects[other[0]].appearance, own), own) < ALIKE
+            ):
+                low, high = areas_of_one([blob for index in other for blob in objects[index].blobs])
+                of_another |= bool(area > high or (area < low and seldom))
+        if not of_another:
             kept.append(group)
     return tuple(kept)
 
@@ -118,7 +123,7 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     Every view is a frame in which all but one detection is background. Of all detections as many are taken, evenly over
     the clip, as frames of a recording are inspected.
     """
-    groups = without_multiples(inspection.objects, groups)
+    groups = without_multiples(inspection.objects, groups, len(inspection.clip))
     members = [[blob for index in group for blob in inspection.objects[index].blobs] for group in groups]
     appearances = np.array([MovingObject(tuple(blobs)).appearance for blobs in members])
     ranges = [areas_of_one(blobs) for blobs in members]
