@@ -258,7 +258,8 @@ def _may_hold_another(
 ) -> NDArray[np.bool_]:
     """Which detections (v,) may hold an object that was seen by itself before, did not leave, and is not seen now.
 
-    One that passes under another is in the other's region, which need not be larger than one object.
+    One that passes under another is in the other's region, which need not be larger than one object. It is assumed to
+    be seen again within PATIENCE frames.
     """
     reach, flagged = found.reach, np.zeros(len(found), np.bool_)
     inner = ~at_border(reach, step_px + found.size / 2, *size)
@@ -269,18 +270,23 @@ def _may_hold_another(
     before: dict[int, int] = {}  # object -> its last detection
     by_itself: set[int] = set()
     for here in _by_frame(found.frame):
-        now = shown.get(int(found.frame[here[0]]), {})
+        frame = int(found.frame[here[0]])
+        now = shown.get(frame, {})
         for own in before.keys() - now.keys() - missing.keys():
             if own in by_itself and inner[before[own]]:
                 missing[own] = reach[before[own]][None]
-        born = {known for own, known in now.items() if own not in before}
-        for own in missing.keys() & now.keys():
-            del missing[own]
-        for own, boxes in list(missing.items()):
+        for own in list(missing):
+            if own in now or frame - found.frame[before[own]] > PATIENCE:
+                del missing[own]
+        born = [known for own, known in now.items() if own not in before]
+        for known in born:  # seen again, under another number: nothing begins away from the border
+            away = {own: float(gaps(boxes, reach[[known]]).min()) for own, boxes in missing.items()}
+            nearest = min(away, key=away.__getitem__, default=None)
+            if nearest is not None and (away[nearest] <= step_px or (found.one[known] and inner[known])):
+                del missing[nearest]
+        for own, boxes in missing.items():
             near = here[(gaps(boxes, reach[here]) <= step_px).any(axis=0)]
-            if born & set(near.tolist()):
-                del missing[own]  # seen again, under another number
-            elif len(near):
+            if len(near):
                 flagged[near] = True
                 missing[own] = reach[near]
         before |= now
