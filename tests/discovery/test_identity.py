@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from withinpx.discovery.identity import Detections, Links, link, usual_step
+from withinpx.discovery.identity import PATIENCE, Detections, Links, link, usual_step
 
 WIDTH, HEIGHT, SIZE = 200, 160, 10.0
 
@@ -171,3 +171,32 @@ def test_where_something_appears_later_nothing_is_proved_before() -> None:
     own = links.object == 0
     assert (links.proved[own & (at >= 9) & (at <= 11)] == 0).all()  # it passes at (100, 100)
     assert (links.proved[own & ((at == 4) | (at == 16))] == 1).all()
+
+
+def test_one_that_vanished_is_sought_until_it_is_seen_again_or_long_enough() -> None:
+    """Its neighbour may hide it. Nothing begins away from the border, so what begins there is it, wherever it is."""
+    rests, vanishes = straight((60, 80), (0, 0), 60), straight((64, 80), (0, 0), 60)
+    vanishes[5:] = np.nan
+    found = detections(rests, vanishes)
+    hides = link(found, WIDTH, HEIGHT, 4.0).hides[found.position[:, 0] == 60]
+    assert not hides[:5].any()
+    assert hides[5 : 5 + PATIENCE].all()
+    assert not hides[5 + PATIENCE :].any()
+    back = np.full((60, 2), np.nan)
+    back[9:] = (150, 60)
+    found = detections(rests, vanishes, back)
+    hides = link(found, WIDTH, HEIGHT, 4.0).hides[found.position[:, 0] == 60]
+    assert hides[5:9].all()
+    assert not hides[9:].any()
+
+
+def test_one_that_was_never_seen_by_itself_is_not_sought() -> None:
+    path = straight((60, 80), (0, 0), 20)
+    found = detections(path)
+    pixels = np.stack(np.meshgrid(np.arange(54, 74), np.arange(75, 85)), axis=-1).reshape(-1, 2) + 0.5
+    first = found.frame == 0
+    pixels_of = [np.asarray(pixels if own else np.zeros((0, 2)), np.float64) for own in first]
+    several = replace(found, several=first, one=found.one & ~first, pixels=pixels_of)
+    links = link(several, WIDTH, HEIGHT, 4.0)
+    assert links.objects == 2  # as many as the region has room for
+    assert not links.hides.any()

@@ -267,8 +267,8 @@ def _may_hold_another(
     for known, own in zip(detection.tolist(), number.tolist(), strict=True):
         shown.setdefault(int(found.frame[known]), {})[own] = known
     missing: dict[int, Array] = {}  # object -> the boxes in which it may be
-    before: dict[int, int] = {}  # object -> its last detection
-    by_itself: set[int] = set()
+    before: dict[int, int] = {}  # object -> its last detection, unless it is not sought any more
+    known_numbers, by_itself = set[int](), set[int]()
     for here in _by_frame(found.frame):
         frame = int(found.frame[here[0]])
         now = shown.get(frame, {})
@@ -276,20 +276,23 @@ def _may_hold_another(
             if own in by_itself and inner[before[own]]:
                 missing[own] = reach[before[own]][None]
         for own in list(missing):
-            if own in now or frame - found.frame[before[own]] > PATIENCE:
+            if own in now:
                 del missing[own]
-        born = [known for own, known in now.items() if own not in before]
+            elif frame - found.frame[before[own]] > PATIENCE:
+                del missing[own], before[own]
+        born = [known for own, known in now.items() if own not in known_numbers]
         for known in born:  # seen again, under another number: nothing begins away from the border
             away = {own: float(gaps(boxes, reach[[known]]).min()) for own, boxes in missing.items()}
             nearest = min(away, key=away.__getitem__, default=None)
             if nearest is not None and (away[nearest] <= step_px or (found.one[known] and inner[known])):
-                del missing[nearest]
+                del missing[nearest], before[nearest]
         for own, boxes in missing.items():
             near = here[(gaps(boxes, reach[here]) <= step_px).any(axis=0)]
             if len(near):
                 flagged[near] = True
                 missing[own] = reach[near]
         before |= now
+        known_numbers |= now.keys()
         by_itself |= {own for own, known in now.items() if not found.several[known]}
     return flagged
 
