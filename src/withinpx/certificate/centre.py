@@ -149,7 +149,8 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
 def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise.
 
-    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller.
+    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller. Where a video
+    blurs colours, they reach beyond luma by as much on both sides; what more there is on one is a part of the object.
     """
     boxes = [_boxes(strength * lit, box) for strength in (portrait.colour, portrait.luma)]
     ends = []
@@ -157,10 +158,17 @@ def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
         middle, g = centre_interval(*colour)
         (near, far), (luma_near, luma_far) = colour[1], luma[1]
         if luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
-            other, smaller = centre_interval(*luma)
+            other, smaller = centre_interval(_with_sides(luma[0], colour[0]), luma[1])
             middle, g = (other, smaller) if smaller < g or np.isnan(g) else (middle, g)
         ends.append((middle - g, middle + g))
     return np.array(ends).T
+
+
+def _with_sides(luma: Ends, colour: Ends) -> Ends:
+    """The outer box by luma, with what colour shows beyond it on one side only."""
+    before, after = max(0.0, luma[0] - colour[0]), max(0.0, colour[1] - luma[1])
+    blur = min(before, after)
+    return luma[0] - (before - blur), luma[1] + (after - blur)
 
 
 def _boxes(strength: Array, box: Array) -> list[tuple[Ends, Ends]]:
