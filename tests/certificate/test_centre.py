@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from withinpx.certificate.centre import Centre, centre_of
+from withinpx.certificate.centre import LUMA, MARGIN_PX, Centre, centre_of, take_portrait
 
 Outline = Sequence[tuple[float, float]]
 FINE = 16  # samples per pixel and axis, of which a pixel is the mean
@@ -167,3 +167,35 @@ def test_an_object_near_the_border_is_measured_by_what_is_in_the_frame() -> None
     found = centre_of(frames_of(SQUARE, at), background(), at, box(SQUARE))
     assert found is not None
     assert is_within(found, (0.0, 0.0))
+
+
+def part_without_brightness() -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """A square whose right part is as bright as the background, and of another hue."""
+    at = centres()
+    left, right = [(-5, -4), (2, -4), (2, 4), (-5, 4)], [(2, -4), (5, -4), (5, 4), (2, 4)]
+    bright, tinted = ((frames_of(part, at)[..., 0].astype(np.float64) - 60) / 120 for part in (left, right))
+    colour = np.array([50.0, -20.0, -28.1])  # no luma
+    frames = 60.0 + 130 * bright[..., None] + 0.6 * colour * tinted[..., None]
+    return frames.round().clip(0, 255).astype(np.uint8), at
+
+
+def test_a_part_that_is_as_bright_as_the_background_is_seen_by_its_hue() -> None:
+    frames, at = part_without_brightness()
+    found = centre_of(frames, np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32), at, box(SQUARE))
+    assert found is not None
+    assert is_within(found, (0.0, 0.0))
+
+
+def test_hues_of_half_the_resolution_are_recognised() -> None:
+    frames, at = part_without_brightness()
+    still = np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32)
+    reach = box(SQUARE) / 2 + MARGIN_PX
+    sharp = take_portrait(frames, still, at, reach)
+    luma = frames @ np.array(LUMA)
+    hue = frames - luma[..., None]
+    halved = hue.reshape(len(hue), SIDE // 2, 2, SIDE // 2, 2, 3).mean(axis=(2, 4)).repeat(2, axis=1).repeat(2, axis=2)
+    coded = take_portrait((luma[..., None] + halved).round().clip(0, 255).astype(np.uint8), still, at, reach)
+    assert sharp is not None
+    assert sharp.paired == (False, False)
+    assert coded is not None
+    assert coded.paired == (True, True)

@@ -450,6 +450,13 @@ CERTIFICATE_MUTANTS = (
         ("certificate/test_certificate.py",),
     ),
     Mutant(
+        "a part without brightness is no part",
+        "certificate/centre.py",
+        "complete = paired or not",
+        "complete = True or not",
+        ("certificate/test_centre.py",),
+    ),
+    Mutant(
         "an edge ends where it is last seen",
         "certificate/centre.py",
         "hidden = seen / (INNER * full - seen)",

@@ -28,6 +28,8 @@ OUTER = 1 / 16  # of it: so far an edge is followed, and then goes on as before 
 FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
 FINE = 4  # nodes of the grid per pixel
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
+PAIRED = 0.25  # of the steps of hue between pairs of pixels, those within are at most, where hues have half the
+# resolution: 0 to 0.04 in H.264, 0.7 and more in frames that are not compressed
 MARGIN_PX = 4  # around the rendered box;
 RING = MARGIN_PX * FINE // 2  # nodes: the outer half of it shows the noise
 
@@ -60,7 +62,9 @@ class Portrait:
     """
 
     colour: Array  # (h, w): strength in the colour that differs most
-    luma: Array  # (h, w): in brightness, which videos keep at full resolution, and colours at half of it
+    luma: Array  # (h, w): in brightness, which videos keep at full resolution, and hues at half of it
+    hue: Array  # (h, w): in what is left of the colours without it
+    paired: tuple[bool, bool]  # along x and y: are the hues of every two pixels one?
     lit: Array  # (h, w): 0 in the object's shadow, else 1
 
 
@@ -82,6 +86,7 @@ def take_portrait(
     width, height = (2 * half * FINE + 1).tolist()
     sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
     counts = np.zeros((height, width))
+    steps = np.zeros((2, 2))  # of hue, along x and y, to the right or down from even and from odd pixels
     weights = _phase_weights(positions)
     for frame, position in enumerate(positions):
         seen = np.ceil(half * sizes[frame]).astype(int)
@@ -95,6 +100,7 @@ def take_portrait(
             if len(others)
             else np.ones(difference.shape[:2], bool)
         )
+        steps += _hue_steps(difference, left, top)
         values = np.concatenate([difference, difference**2, background], axis=-1) * free[..., None]
         columns, rows = (
             np.floor(((np.arange(first, last) + 0.5 - position[axis]) / sizes[frame] + half[axis]) * FINE).astype(int)
@@ -112,7 +118,24 @@ def take_portrait(
     if not known.any():
         return None
     difference, square, background = np.split(sums / np.where(known, counts, 1)[..., None], 3, axis=-1)
-    return _portrait(difference, square, background, known)
+    across, down = (bool(own.min() < PAIRED * own.max()) for own in steps)
+    return _portrait(difference, square, background, known, paired=(across, down))
+
+
+def _hue_steps(difference: Array, left: int, top: int) -> Array:
+    """Squares of the steps of hue from pixel to pixel of a part of a frame, as ``steps``."""
+    hue = difference - _luma(difference)[..., None]
+    sums = []
+    for axis, first in ((1, left), (0, top)):
+        squares = (np.diff(hue, axis=axis) ** 2).sum(axis=(1 - axis, 2))
+        odd = (np.arange(len(squares)) + first) % 2 == 1
+        sums.append((squares[~odd].sum(), squares[odd].sum()))
+    return np.array(sums)
+
+
+def _luma(values: Array) -> Array:
+    """Of colours (h, w, c)."""
+    return np.asarray(values @ LUMA if values.shape[-1] == len(LUMA) else values[..., 0])
 
 
 def _phase_weights(positions: Array) -> Array:
@@ -121,15 +144,18 @@ def _phase_weights(positions: Array) -> Array:
     return np.asarray(1 / (phases[:, None] == phases).sum(axis=1))
 
 
-def _portrait(difference: Array, square: Array, background: Array, known: NDArray[np.bool_]) -> Portrait:
+def _portrait(
+    difference: Array, square: Array, background: Array, known: NDArray[np.bool_], *, paired: tuple[bool, bool]
+) -> Portrait:
     ring = known.copy()
     ring[RING:-RING, RING:-RING] = False
     beyond = np.sqrt(np.maximum(square - np.median(square[ring], axis=0), 0)).max(axis=-1)
-    brightness = np.abs(difference @ LUMA if difference.shape[-1] == len(LUMA) else difference[..., 0])
-    colour, luma = (np.where(known, values, np.nan) for values in (beyond, brightness))
+    brighter = _luma(difference)
+    tinted = np.abs(difference - brighter[..., None]).max(axis=-1)
+    colour, luma, hue = (np.where(known, values, np.nan) for values in (beyond, np.abs(brighter), tinted))
     image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
     lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
-    return Portrait(colour, luma, lit.numpy())
+    return Portrait(colour, luma, hue, paired, lit.numpy())
 
 
 def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
@@ -149,26 +175,21 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
 def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise.
 
-    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller. Where a video
-    blurs colours, they reach beyond luma by as much on both sides; what more there is on one is a part of the object.
+    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller. A part of the
+    object may be no brighter or darker than the background: luma does not show it, but its hue does, whose inner box
+    then reaches further. In a video whose hues have half the resolution it does so for other reasons.
     """
-    boxes = [_boxes(strength * lit, box) for strength in (portrait.colour, portrait.luma)]
+    boxes = [_boxes(strength * lit, box) for strength in (portrait.colour, portrait.luma, portrait.hue)]
     ends = []
-    for colour, luma in zip(*boxes, strict=True):
+    for colour, luma, hue, paired in zip(*boxes, portrait.paired, strict=True):
         middle, g = centre_interval(*colour)
-        (near, far), (luma_near, luma_far) = colour[1], luma[1]
-        if luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
-            other, smaller = centre_interval(_with_sides(luma[0], colour[0]), luma[1])
+        (near, far), (luma_near, luma_far), (hue_near, hue_far) = colour[1], luma[1], hue[1]
+        complete = paired or not (hue_near < luma_near - 1 / FINE or hue_far > luma_far + 1 / FINE)
+        if complete and luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
+            other, smaller = centre_interval(*luma)
             middle, g = (other, smaller) if smaller < g or np.isnan(g) else (middle, g)
         ends.append((middle - g, middle + g))
     return np.array(ends).T
-
-
-def _with_sides(luma: Ends, colour: Ends) -> Ends:
-    """The outer box by luma, with what colour shows beyond it on one side only."""
-    before, after = max(0.0, luma[0] - colour[0]), max(0.0, colour[1] - luma[1])
-    blur = min(before, after)
-    return luma[0] - (before - blur), luma[1] + (after - blur)
 
 
 def _boxes(strength: Array, box: Array) -> list[tuple[Ends, Ends]]:
