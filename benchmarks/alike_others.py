@@ -2,11 +2,14 @@
 
     python benchmarks/alike_others.py results/alike
 
-The clips are those of ``results/alike/clips.csv``. Both are told what withinpx is not: the disc's size, whether it is
-darker than the background, and the largest step of the truth. One row per program and clip is written to
-``others.csv``, a summary to ``others.md``. trackpy is in the extra ``bench``.
+The clips are those of ``clips.csv`` in that folder; one that is in ``others.csv`` is not run again. Both programs get the
+size of the discs and their largest step from the truth; withinpx gets the clip alone. One row per program and clip is
+written to ``others.csv``, a summary to ``others.md``. trackpy is in the extra ``bench``.
 """
 
+import datetime
+import os
+import platform
 import sys
 import time
 from collections.abc import Callable
@@ -87,8 +90,12 @@ def compared(made: ZooClip, tracks: pd.DataFrame, size: float) -> dict[str, floa
 
 def run(folder: Path) -> None:
     trackpy.quiet()
-    rows = []
+    path = folder / "others.csv"
+    rows = pd.read_csv(path).to_dict("records") if path.exists() else []
+    known = {row["seed"] for row in rows}
     for seed in pd.read_csv(folder / "clips.csv")["seed"].tolist():
+        if seed in known:
+            continue
         made = swarm_clip(seed)
         size = float(made.sizes.max())
         step = float(np.nanmax(np.abs(np.diff(made.truth, axis=0)))) + 1
@@ -102,17 +109,24 @@ def run(folder: Path) -> None:
             seconds = round(time.monotonic() - started, 1)
             rows.append({"seed": seed, "program": name, **compared(made, tracks, size), "seconds": seconds})
             print(rows[-1], flush=True)
-    table = pd.DataFrame(rows)
-    table.to_csv(folder / "others.csv", index=False)
+            pd.DataFrame(rows).to_csv(path, index=False)
+    write_summary(folder, pd.DataFrame(rows))
+
+
+def write_summary(folder: Path, table: pd.DataFrame) -> None:
+    """The table of all programs, as others.md."""
     lines = []
     for name, own in table.groupby("program", sort=False):
         found = f"{own.found.sum() / own.positions.sum():.1%}"
-        lines.append(
-            [name, len(own), own.positions.sum(), found, own.switches.sum(), own.error_px.median(), own.seconds.sum()]
-        )
+        counts = [len(own), own.positions.sum(), found, own.switches.sum()]
+        lines.append([name, *counts, own.error_px.median(), own.seconds.sum()])
     header = ("program", "clips", "positions", "found", "switches", "error px", "seconds")
-    text = "\n".join(["# Identical discs by other programs", "", *(__doc__ or "").strip().splitlines(), ""])
-    (folder / "others.md").write_text(text + "\n" + "\n".join(markdown_table(header, lines)) + "\n", encoding="utf-8")
+    machine = (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores, Python {platform.python_version()}"
+    )
+    made = f"{machine}, trackpy {trackpy.__version__}, OpenCV {cv2.__version__}, {datetime.date.today()}"
+    text = ["# Identical discs by other programs", "", *(__doc__ or "").strip().splitlines(), "", made, ""]
+    (folder / "others.md").write_text("\n".join([*text, *markdown_table(header, lines)]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
