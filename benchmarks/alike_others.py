@@ -2,7 +2,7 @@
 
     python benchmarks/alike_others.py results/alike
 
-The clips are those of ``clips.csv`` in that folder; one that is in ``others.csv`` is not run again. Both programs get the
+The clips are those of ``clips.csv`` there; one that is in ``others.csv`` is not run again. Both programs get the
 size of the discs and their largest step from the truth; withinpx gets the clip alone. One row per program and clip is
 written to ``others.csv``, a summary to ``others.md``. trackpy is in the extra ``bench``.
 """
