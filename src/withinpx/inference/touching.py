@@ -183,7 +183,7 @@ def search_clusters(
     left = [cluster for cluster in clusters if cluster.explain()]
     for number in range(ROUNDS):
         last = number == ROUNDS - 1
-        found = _searched(left, searches, Shown(pixels, cells, zoom), others_known=number > 0, trim=last)
+        found = _searched(left, searches, CellPixels(pixels, cells, zoom), others_known=number > 0, trim=last)
         fitting = []
         for index, cluster in enumerate(left):
             sets = [found.get((index, number)) for number in range(len(cluster.members))]
@@ -202,7 +202,7 @@ def search_clusters(
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class CellPixels:
     """Frames, and which region each of their pixels is nearest to."""
 
     pixels: Pixels  # at ``zoom`` times the scale of the network
@@ -211,7 +211,7 @@ class Shown:
 
 
 def _searched(
-    clusters: Sequence[Cluster], searches: Sequence[Search], shown: Shown, *, others_known: bool, trim: bool
+    clusters: Sequence[Cluster], searches: Sequence[Search], shown: CellPixels, *, others_known: bool, trim: bool
 ) -> dict[tuple[int, int], Feasible]:
     """The feasible sets of all members whose class is known, by the indices of cluster and member."""
     found: dict[tuple[int, int], Feasible] = {}
