@@ -84,8 +84,7 @@ def take_portrait(
     sizes = np.ones(len(frames)) if sizes is None else sizes
     half = np.ceil(reach).astype(int)
     width, height = (2 * half * FINE + 1).tolist()
-    sums = np.zeros((height, width, 3 * frames.shape[-1]))  # of the difference, its square, and the background
-    counts = np.zeros((height, width))
+    sums = np.zeros((height, width, 3 * frames.shape[-1] + 1))  # of the difference, its square, the background, and 1
     steps = np.zeros((2, 2))  # of hue, along x and y, to the right or down from even and from odd pixels
     weights = _phase_weights(positions)
     for frame, position in enumerate(positions):
@@ -101,7 +100,8 @@ def take_portrait(
             else np.ones(difference.shape[:2], bool)
         )
         steps += _hue_steps(difference, left, top)
-        values = np.concatenate([difference, difference**2, background], axis=-1) * free[..., None]
+        one = np.ones((*free.shape, 1))
+        values = np.concatenate([difference, difference**2, background, one], axis=-1) * free[..., None]
         columns, rows = (
             np.floor(((np.arange(first, last) + 0.5 - position[axis]) / sizes[frame] + half[axis]) * FINE).astype(int)
             for axis, first, last in ((0, left, right), (1, top, bottom))
@@ -113,11 +113,11 @@ def take_portrait(
             )
             at_nodes = np.ix_(rows[in_rows] + down, columns[in_columns] + across)
             sums[at_nodes] += weights[frame] * values[np.ix_(in_rows, in_columns)]
-            counts[at_nodes] += weights[frame] * free[np.ix_(in_rows, in_columns)]
-    known = counts > 0
+    counts = sums[..., -1:]
+    known = counts[..., 0] > 0
     if not known.any():
         return None
-    difference, square, background = np.split(sums / np.where(known, counts, 1)[..., None], 3, axis=-1)
+    difference, square, background = np.split(sums[..., :-1] / np.where(counts > 0, counts, 1), 3, axis=-1)
     across, down = (bool(own.min() < PAIRED * own.max()) for own in steps)
     return _portrait(difference, square, background, known, paired=(across, down))
 

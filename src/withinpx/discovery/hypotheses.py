@@ -176,7 +176,7 @@ def judged(paths: list[MovingObject], frames: int) -> list[Candidate]:
 
 def is_overlap(path: MovingObject, objects: list[MovingObject]) -> bool:
     """Is it two or more of the others in one detection? Then they are missed where it is seen."""
-    frames, boxes = np.array(path.frames), np.array([blob.box for blob in path.blobs])
+    frames, boxes = np.array(path.frames), path.boxes
     hidden = np.zeros(len(frames), int)
     for other in objects:
         seen = np.array(other.frames)

@@ -142,7 +142,7 @@ class MovingObject:
     @property
     def displacement(self) -> float:
         """How far all of it moved along the longer axis, px: both of its sides, not only the one where it grew."""
-        boxes, order = np.array([blob.box for blob in self.blobs]), self.centres.argsort(axis=0)
+        boxes, order = self.boxes, self.centres.argsort(axis=0)
         few = len(order) // 50  # extremes may be wrong detections
         first, last = order[few], order[-1 - few]
         sides = [boxes[last[axis], axis::2] - boxes[first[axis], axis::2] for axis in (0, 1)]

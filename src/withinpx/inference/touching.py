@@ -24,7 +24,6 @@ PIXEL = np.ones((3, 3), np.bool_)
 SEEN = 8  # views that show an object by itself, at least, for its silhouette
 
 Array = NDArray[np.float64]
-Silhouettes = tuple[Silhouette | None, ...]  # one per heatmap
 
 
 @dataclass(frozen=True, eq=False)
