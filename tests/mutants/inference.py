@@ -22,15 +22,15 @@ INFERENCE_MUTANTS = (
     Mutant(
         "an object that touches others is compared where they cover it",
         TOUCHING,
-        "if other is not member]",
-        "if other is member]",
+        "np.asarray(count > mask)",
+        "np.asarray(count < mask)",
         TOUCHING_TESTS,
     ),
     Mutant(
         "before others are known there are none",
         TOUCHING,
-        "covers = [self.cover(Member(rest), faintly=True)]",
-        "covers = []",
+        "covers = [self.cover(Member(rest), faintly=True) for rest in rests]",
+        "covers = [np.zeros_like(self.clear) for _ in rests]",
         TOUCHING_TESTS,
     ),
     Mutant(

@@ -21,6 +21,7 @@ from withinpx.theory.touching import SHARED, Mask, Silhouette, covered, fewest_p
 ROUNDS = 4  # of searches, each with what the one before left to the others
 STRONG = 0.9  # quantile of an object's changed pixels that is as strong as the object
 PIXEL = np.ones((3, 3), np.bool_)
+TOGETHER = 256  # members that are searched for at once
 SEEN = 8  # views that show an object by itself, at least, for its silhouette
 
 Array = NDArray[np.float64]
@@ -85,23 +86,31 @@ class Cluster:
             unexplained &= ~self.cover(self.members[-1])
         return bool(self.members)
 
-    def busy(self, member: Member, cells: Cells, *, others_known: bool) -> Mask:
-        """The pixels of its frame (h, w) that other objects may cover; ``cells`` are of all frames.
+    def busy(self, cells: Cells, *, others_known: bool) -> list[Mask]:
+        """For each member, the pixels of its frame (h, w) that other objects may cover; ``cells`` are of all frames.
 
         As long as others are not known, they may be at every place that is possible and not the member's.
         """
         if others_known:
-            covers = [self.cover(other, faintly=True) for other in self.members if other is not member]
+            own = [self.cover(member, faintly=True) for member in self.members]
+            count = np.sum(own, axis=0)
+            covers = [np.asarray(count > mask) for mask in own]
         else:
-            rest = tuple(all_ & ~own for all_, own in zip(self.inside, member.places, strict=True))
-            covers = [self.cover(Member(rest), faintly=True)]
-        busy = cells[self.place[0]] != self.place[1]
+            rests = [
+                tuple(all_ & ~places for all_, places in zip(self.inside, member.places, strict=True))
+                for member in self.members
+            ]
+            covers = [self.cover(Member(rest), faintly=True) for rest in rests]
+        return [self._in_frame(cover, cells) for cover in covers]
+
+    def _in_frame(self, cover: Mask, cells: Cells) -> Mask:
+        """With the pixels of the frame that are nearer to another region."""
+        busy = np.asarray(cells[self.place[0]] != self.place[1])
         left, top = self.corner
         height, width = self.clear.shape
         shown = busy[max(0, top) : top + height, max(0, left) : left + width]
-        for cover in covers:
-            shown |= cover[max(0, -top) :, max(0, -left) :][: shown.shape[0], : shown.shape[1]]
-        return np.asarray(busy)
+        shown |= cover[max(0, -top) :, max(0, -left) :][: shown.shape[0], : shown.shape[1]]
+        return busy
 
 
 def measure_silhouette(
@@ -221,16 +230,16 @@ def _searched(
             for number, member in enumerate(cluster.members)
             if member.kind == kind
         ]
-        pairs = [(clusters[index], clusters[index].members[number]) for index, number in own]
-        if not pairs:
-            continue
-        where = Where(
-            np.array([cluster.place[0] for cluster, _ in pairs]),
-            np.array([member.box(cluster.corner) for cluster, member in pairs]),
-            np.stack([cluster.busy(member, shown.cells, others_known=others_known) for cluster, member in pairs]),
-        )
-        sets = search_boxes(search, shown.pixels, where, shown.zoom, trim=trim)
-        found |= {known: sets.only(np.array([row])) for row, known in enumerate(own)}
+        for some in (own[start : start + TOGETHER] for start in range(0, len(own), TOGETHER)):
+            touched = {index for index, _ in some}
+            busy = {index: clusters[index].busy(shown.cells, others_known=others_known) for index in touched}
+            where = Where(
+                np.array([clusters[index].place[0] for index, _ in some]),
+                np.array([clusters[index].members[number].box(clusters[index].corner) for index, number in some]),
+                np.stack([busy[index][number] for index, number in some]),
+            )
+            sets = search_boxes(search, shown.pixels, where, shown.zoom, trim=trim)
+            found |= {known: sets.only(np.array([row])) for row, known in enumerate(some)}
     return found
 
 
