@@ -47,7 +47,7 @@ class Fitting:
     ) -> None:
         """With ``classes`` the inspected clip is of views of one object each."""
         self._inspection, self._options, self._report, self._out = inspection, options, report, out
-        self._classes, self._attempts = classes, attempts_folder(classes)
+        self._classes, self._attempts = classes, attempts_folder(inspection, classes)
         self._settings = replace(settings, callbacks=(*settings.callbacks, TrainingEvents(report)))
         self._change = Change.of(inspection)
         self._tried: list[Tried] = []
@@ -128,9 +128,9 @@ class Fitting:
         return f"hypothesis {trial.hypothesis} ({self._records[trial.hypothesis].why}), {network}"
 
 
-def attempts_folder(classes: Classes | None) -> Path:
+def attempts_folder(inspection: Inspection, classes: Classes | None) -> Path:
     """Where logs and checkpoints of unfinished attempts are, in the folder of the run."""
-    return Path(ATTEMPTS, "classes" if classes is not None else "")
+    return Path(ATTEMPTS, f"classes-{len(inspection.objects)}" if classes is not None else "")
 
 
 def make_setup(

@@ -10,7 +10,7 @@ from typing import Any
 from withinpx.data.recording import OnFrame, Recording, Source, open_recording
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import to_uint8
-from withinpx.discovery.classes import as_classes, groups_of, seen_together, visible_groups
+from withinpx.discovery.classes import Groups, as_classes, groups_of, seen_together, visible_groups
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
 from withinpx.errors import InputError
@@ -175,9 +175,18 @@ class _Run:
     def _as_classes(
         self, inspection: Inspection, pairs: list[tuple[int, int]], started: float
     ) -> tuple[Fitted, Records] | None:
-        """Fit views of one object each, with one heatmap for all that look alike; None if there are no such views."""
+        """Fit classes of all objects; if none is certified, of those that look alike, without what is the only one."""
         groups = groups_of(len(inspection.objects), pairs)
         groups = visible_groups(inspection.objects, groups, self.options.largest_object)
+        several = tuple(group for group in groups if len(group) > 1)
+        best = self._fit_views(inspection, groups, started)
+        if several in ((), groups) or (best is not None and _certifies(best[0])):
+            return best
+        alone = self._fit_views(inspection, several, started)
+        return best if alone is None else alone
+
+    def _fit_views(self, inspection: Inspection, groups: Groups, started: float) -> tuple[Fitted, Records] | None:
+        """Fit views of one object each, with one heatmap for all of a group; None if there are no such views."""
         views = as_classes(inspection, groups)
         if views is None:
             return None
@@ -222,7 +231,8 @@ class _Run:
         self.report(Event("writing", 0, 2))
         result.write_report(self.out)
         self.report(Event("writing", 1, 2))
-        rounds = [self.out / attempts_folder(best.setup.classes) / folder for folder in best.tried.trial.folders]
+        attempts = self.out / attempts_folder(best.setup.inspection, best.setup.classes)
+        rounds = [attempts / folder for folder in best.tried.trial.folders]
         write_atomically(self.out / LOG, b"".join((folder / LOG).read_bytes() for folder in rounds))
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
         self.report(Event("writing", 2, 2))
