@@ -190,7 +190,7 @@ def zoo_jobs(options: Namespace, table: RunTable) -> list[Job]:
 
 def real_jobs(options: Namespace, table: RunTable) -> list[Job]:
     known = {(run["clip"], run["entries"]) for run in table.runs()}
-    fixed = [clip for clip in CLIPS if not clip.options]
+    fixed = [clip for clip in reversed(CLIPS) if not clip.options]  # the longest are last in the list, and start first
     return [
         Job(f"{clip.name}, {entries}", run_real, (clip, options.clips, entries, options.budget, options.device))
         for clip in fixed
