@@ -96,6 +96,21 @@ def test_certified_positions_are_counted_and_wrong_ones_are_outside() -> None:
     assert count_certified(made, refused) == (0, 0)
 
 
+def test_positions_of_look_alikes_may_change_places_and_need_no_z() -> None:
+    made = two_objects()
+    tracks = true_tracks(made)
+    both = (made.visible >= WHOLE).all(axis=1)
+    positions, theorem_px = tracks.positions.copy(), tracks.theorem_px.copy()
+    exchanged = np.flatnonzero(both)[:5]
+    positions[exchanged] = positions[exchanged, ::-1]
+    theorem_px[np.flatnonzero(both)[5:8]] = np.nan
+    distinct = replace(tracks, positions=positions, z=positions, theorem_px=theorem_px)
+    unlinked = np.full(tracks.bounds.shape, np.nan)
+    alike = replace(distinct, proved=unlinked, guessed=unlinked)
+    assert (count_certified(made, distinct)[1], count_certified(made, alike)[1]) == (16, 0)
+    assert count_certified(made, replace(alike, positions=positions + 1.2))[1] == count_certified(made, tracks)[0]
+
+
 def test_a_certified_position_where_nothing_is_visible_is_outside() -> None:
     made = two_objects()
     gone = made.visible.copy()

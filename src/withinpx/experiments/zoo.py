@@ -170,18 +170,22 @@ def count_certified(made: ZooClip, tracks: Tracks) -> tuple[int, int]:
 
 
 def count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
-    """Certified positions of a track that are outside a bound around the object that the track is usually nearest to.
+    """Certified positions of a track that are outside a bound around the object that they are of.
 
-    A position in a frame that shows nothing of the object is outside; frames that show a part of it are not compared.
+    That is the object that the track is usually nearest to; of objects that look alike, whose identity is certified
+    apart from their positions, the one that is nearest in this frame. A position in a frame that shows nothing of the
+    object is outside; frames that show a part of it are not compared.
     """
     rows = np.flatnonzero(tracks.certified[:, column])
     if not len(rows):
         return 0
     frames = tracks.frames[rows]  # the frames of a generated clip are numbered from 0
-    positions, raw = tracks.positions[rows, column], tracks.z[rows, column]
+    positions, raw, theorem_px = (values[rows, column] for values in (tracks.positions, tracks.z, tracks.theorem_px))
     distances = np.linalg.norm(positions[:, None] - made.truth[frames], axis=-1)
-    nearest = int(np.median(np.where(np.isnan(distances), np.inf, distances), axis=0).argmin())
+    distances = np.where(np.isnan(distances), np.inf, distances)
+    alike = tracks.proved is not None
+    nearest = distances.argmin(axis=1) if alike else np.median(distances, axis=0).argmin()
     truth, shown = made.truth[frames, nearest], made.visible[frames, nearest]
-    beyond = is_outside(raw, truth, tracks.theorem_px[rows, column])
-    beyond |= is_outside(positions, truth, tracks.bounds[rows, column])
+    beyond = is_outside(positions, truth, tracks.bounds[rows, column])
+    beyond |= is_outside(raw, truth, theorem_px) & ~(alike & np.isnan(theorem_px))  # none of a divided region's objects
     return int((beyond & ((shown >= WHOLE) | (shown == 0))).sum())
