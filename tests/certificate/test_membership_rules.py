@@ -48,6 +48,37 @@ def test_eps_comes_from_kept_out_frames_that_show_the_object_by_itself(monkeypat
     assert KAPPA > 1
 
 
+def test_a_frame_in_which_the_network_found_another_object_does_not_widen_eps() -> None:
+    """Its residual is unusual; with it in eps, the other object would be accepted in that very frame."""
+    count = 20
+    residual = np.linspace(0.3, 0.4, count)[:, None]
+    residual[7] = 0.9
+    places = np.full((count, 1, 2), 20.0)
+    first = Feasible(residual, places, places, places, np.ones_like(residual), np.full_like(places, np.nan))
+    one = _Candidate(
+        certificate().objects[0],
+        np.ones(count, bool),
+        Search(blob(), 7.0),
+        blob(),
+        Shift.constant(np.zeros(2)),
+        membership.NOWHERE,
+    )
+    case: Any = SimpleNamespace(
+        kept_out=np.array([2, 7, 12]),
+        alone=np.ones((count, 1), bool),
+        positions=places,
+        seen=seen_at(places),
+        certificate=certificate(),
+    )
+    case.theorem_px = partial(Case.theorem_px, case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
+        known = membership._measured(case, one, first)
+    assert known is not None
+    assert known.search.eps == pytest.approx(KAPPA * residual[12, 0])
+    assert known.search.eps < residual[7, 0]
+
+
 @pytest.mark.parametrize("size", [0.8, 1.0, 1.2])
 def test_the_search_reaches_as_far_as_the_theorem_and_the_centre_allow(
     monkeypatch: pytest.MonkeyPatch, size: float

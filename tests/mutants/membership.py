@@ -95,6 +95,13 @@ MEMBERSHIP_MUTANTS = (
     ),
     Mutant("eps is the largest residual itself", MEMBERSHIP, "KAPPA = 1.5", "KAPPA = 1.0", MEASURING_TESTS),
     Mutant(
+        "eps allows for unusual residuals",
+        MEMBERSHIP,
+        "    usual = _usual_frames(one, first)\n",
+        "    usual = shown\n",
+        MEASURING_TESTS,
+    ),
+    Mutant(
         "eps comes from frames that training saw",
         MEMBERSHIP,
         "known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else shown)[case.kept_out]]",

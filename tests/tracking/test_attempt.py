@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 
 from tests.certificate.planted import BRIGHT, DARK, HEIGHT, WIDTH, Planted, square_at, uniform_background
@@ -39,9 +40,11 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     """Instead of a training, the planted network; the frames are read off their first pixel and their blob."""
     noted = Given()
 
-    def clip_engine(model: Autoencoder, images: Tensor, changed: Tensor, backgrounds: Tensor, present: Tensor) -> Any:
+    def clip_engine(
+        model: Autoencoder, images: Tensor, changed: Tensor, backgrounds: Tensor, present: Tensor, *, weights: Tensor
+    ) -> Any:
         noted.engine += (images[:, 0, 0, 0] * 255 - DARK).round().int().tolist()
-        assert len(images) == len(changed) == len(present)
+        assert len(images) == len(changed) == len(present) == len(weights)
         return Engine(model)
 
     def learn(engine: Engine, count: int, centres: Tensor, *_: Any, **__: Any) -> Autoencoder:
@@ -108,3 +111,25 @@ def test_a_network_that_fails_in_the_kept_out_frames_alone_is_refused(given: Giv
     assert attempted(20).detector.certificate.certified
     certificate = attempted(20, blank=given.judges).detector.certificate
     assert certificate.of(0).failed == "reconstruction"
+
+
+def test_a_small_and_a_large_object_count_alike_in_the_loss() -> None:
+    """Unseen frames are not counted; where boxes overlap, the fainter object's weight is taken."""
+    large, small = (0, 0, 10, 10), (8, 8, 12, 12)  # left, top, right, bottom
+    boxes = {0: large, 1: small}
+    objects = tuple(
+        MovingObject(tuple(Blob(frame, (5.0, 5.0), boxes[index], 9, np.zeros(3), 9) for frame in (3, 4, 9)))
+        for index in boxes
+    )
+    changes = torch.zeros(2, 14, 14)
+    changes[:, 2:7, 2:7], changes[:, 9:12, 9:12] = 0.5, 0.1
+    weights = attempt.error_weights(objects, changes, np.array([3, 4]))
+    assert weights.shape == (2, 1, 14, 14)
+    assert (weights[:, 0][changes == 0] == 1).all()
+    energies = (weights[:, 0] * changes).sum(dim=(1, 2))
+    torch.testing.assert_close(energies, changes.sum(dim=(1, 2)), rtol=0.02, atol=0)  # one pixel is in both boxes
+    one, other = ((weights[0, 0] * changes[0])[part].sum() for part in ((slice(2, 7),) * 2, (slice(9, 12),) * 2))
+    torch.testing.assert_close(one, other, rtol=0.02, atol=0)
+    alone = attempt.error_weights(objects[:1], changes, np.array([3, 4]))
+    assert (alone == 1).all()
+    assert (attempt.error_weights((), changes, np.array([3, 4])) == 1).all()

@@ -11,7 +11,7 @@ from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.clip_engine import TOLERANCE, clip_engine
-from withinpx.training.engine import DenseEngine, Engine, SparseEngine
+from withinpx.training.engine import LOST_PX, DenseEngine, Engine, SparseEngine
 from withinpx.training.fit import FitSettings, learn
 from withinpx.training.recipe import Recipe
 from withinpx.training.scene import Scene
@@ -21,8 +21,13 @@ MADE = scenes.three_objects(frames=FRAMES, width=WIDTH, height=HEIGHT)
 CHOSEN = torch.tensor([4, 0, 3, 1])
 
 
-def engines(mode: BackgroundMode, one_background: bool = True) -> tuple[SparseEngine, DenseEngine]:
-    """In double precision, of copies of one network, over frames of three moving objects, one of them once absent."""
+def engines(
+    mode: BackgroundMode, one_background: bool = True, weighted: bool = False
+) -> tuple[SparseEngine, DenseEngine]:
+    """In double precision, of copies of one network, over frames of three moving objects, one of them once absent.
+
+    If ``weighted``, errors of changed pixels count three times.
+    """
     frames = (MADE.clip.frames / 255).astype(np.float32)
     background = fixed_background(MADE.clip.frames)
     changed = torch.from_numpy(background.changed(frames))
@@ -36,8 +41,11 @@ def engines(mode: BackgroundMode, one_background: bool = True) -> tuple[SparseEn
     twin = copy.deepcopy(model)
     present = torch.ones(FRAMES, 3, dtype=torch.bool)
     present[1, 2] = False
-    sparse = SparseEngine(model, Scene.of_foreground(images, changed, backgrounds, model), TOLERANCE, present)
-    dense = DenseEngine.of_foreground(twin, images, changed, backgrounds, tolerance=TOLERANCE, present=present)
+    own = 1.0 + 2.0 * changed.unsqueeze(1).double() if weighted else None
+    sparse = SparseEngine(model, Scene.of_foreground(images, changed, backgrounds, model, own), TOLERANCE, present)
+    dense = DenseEngine.of_foreground(
+        twin, images, changed, backgrounds, tolerance=TOLERANCE, present=present, weights=own
+    )
     return sparse, dense
 
 
@@ -59,14 +67,26 @@ def losses(engine: Engine, what: str) -> list[torch.Tensor]:
     if what == "decoder":
         return [engine.decoder_loss(CHOSEN, centres()[CHOSEN])]
     engine.centre_loss = (centres(), 0.3) if what.endswith("centre loss") else None
+    if what.endswith("lost heatmaps"):
+        engine.centre_loss, engine.lost_weight = (centres(), 0.0), 0.3
     return list(engine.reconstruct(CHOSEN, CHOSEN))
 
 
 @pytest.mark.parametrize("one_background", [True, False], ids=["one background", "a background per frame"])
 @pytest.mark.parametrize("mode", [BackgroundMode.LAYERED, BackgroundMode.PERSPECTIVE])
-@pytest.mark.parametrize("what", ["reconstruction", "reconstruction, centre loss", "decoder", "heatmaps"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "reconstruction",
+        "weighted reconstruction",
+        "reconstruction, centre loss",
+        "reconstruction, lost heatmaps",
+        "decoder",
+        "heatmaps",
+    ],
+)
 def test_losses_and_gradients_are_equal(mode: BackgroundMode, what: str, one_background: bool) -> None:
-    both = engines(mode, one_background)
+    both = engines(mode, one_background, weighted=what.startswith("weighted"))
     sparse, dense = (losses(engine, what) for engine in both)
     for one, other in zip(sparse, dense, strict=True):
         assert one.double().item() == pytest.approx(other.double().item(), rel=1e-6)
@@ -74,8 +94,28 @@ def test_losses_and_gradients_are_equal(mode: BackgroundMode, what: str, one_bac
         values[0].backward()
     one, other = (gradients(engine.model) for engine in both)
     assert (one - other).abs().max() < 1e-8 * one.abs().max()
-    if what.startswith("reconstruction"):
+    if "reconstruction" in what:
         assert torch.allclose(both[0].latest_z[CHOSEN], both[1].latest_z[CHOSEN], atol=1e-8)
+
+
+def test_weights_count_in_the_loss_and_not_in_the_accuracy() -> None:
+    (plain, _), (weighted, _) = (engines(BackgroundMode.LAYERED, weighted=weighted) for weighted in (False, True))
+    one, other = (losses(engine, "reconstruction") for engine in (plain, weighted))
+    assert other[0].item() > one[0].item() + 1e-6
+    assert one[1] == other[1]
+
+
+def test_only_heatmaps_that_are_not_at_their_object_are_drawn_to_it() -> None:
+    engine, _ = engines(BackgroundMode.LAYERED)
+    plain = losses(engine, "reconstruction")[0]
+    row, column = (engine.scene.images != engine.scene.backgrounds)[0].any(dim=0).nonzero()[0]
+    wanted = torch.full((FRAMES, 3, 2), torch.nan, dtype=torch.float64)
+    wanted[0, 0] = torch.stack([column, row]) + 0.5
+    assert (engine.latest_z[0, 0] - wanted[0, 0]).abs().max() > LOST_PX
+    engine.centre_loss, engine.lost_weight = (wanted, 0.0), 0.3
+    assert engine.reconstruct(CHOSEN, CHOSEN)[0].item() > plain.item() + 0.1
+    wanted[0, 0] += (engine.latest_z[0, 0] - wanted[0, 0]) * 0.99
+    assert torch.equal(engine.reconstruct(CHOSEN, CHOSEN)[0], plain)
 
 
 def test_heatmaps_targets_and_backgrounds_are_equal() -> None:

@@ -31,8 +31,8 @@ from withinpx.inference.template import Template
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.theory.fences import fences
 
-KAPPA = 1.5  # eps is this times the largest of the smallest residuals of frames that training never saw, and that show
-# the object by itself
+KAPPA = 1.5  # eps is this times the largest of the smallest residuals, outliers left out, of frames that training never
+# saw, and that show the object by itself
 
 FITS = 0.9  # of the frames that show an object by itself: a template that fits fewer is not of a rigid object
 VAGUE = 0.25  # of a template: one that usually leaves so large a residual is not of a rigid object
@@ -105,7 +105,7 @@ def measure_membership(
     candidates = [one for obj in certificate.objects if (one := _candidate(case, obj)) is not None]
     first = case.find({one.index: one.search for one in candidates})
     if alike:
-        candidates = [_usual(one, first) for one in candidates]
+        candidates = [replace(one, good=_usual_frames(one, first)) for one in candidates]
     candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
@@ -219,19 +219,24 @@ def usual_residual(residuals: Array) -> float:
     return fences(known, 0.0)[1] if len(known) else np.inf
 
 
-def _usual(one: _Candidate, first: Feasible) -> _Candidate:
-    """Without the frames whose residuals are unusual."""
+def _usual_frames(one: _Candidate, first: Feasible) -> NDArray[np.bool_]:
+    """The good frames without those whose residuals are unusual (f,)."""
     residuals = np.where(one.good, first.residual[:, one.index], np.nan)
-    return replace(one, good=one.good & (residuals <= usual_residual(residuals)))
+    return np.asarray(residuals <= usual_residual(residuals))
 
 
 def _measured(case: Case, one: _Candidate, first: Feasible) -> _Candidate | None:
-    """The object with its centre and eps; None if it is in no frame that training never saw, or has no clear edges."""
+    """The object with its centre and eps; None if it is in no frame that training never saw, or has no clear edges.
+
+    Both are of frames with usual residuals. In the others the network may have found another object in its place,
+    which eps must not allow for.
+    """
     index = one.index
     shown = one.good & np.isfinite(first.residual[:, index])
-    by_itself = shown & case.alone[:, index]
-    known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else shown)[case.kept_out]]
-    centre = _centre(case, one, first)
+    usual = _usual_frames(one, first)
+    by_itself = usual & case.alone[:, index]
+    known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else usual)[case.kept_out]]
+    centre = _centre(case, one, first, usual)
     if centre is None or not len(known):
         return None
     apart = (first.best - case.positions)[one.good & np.isfinite(first.best[:, index]).all(axis=1), index]
@@ -242,13 +247,13 @@ def _measured(case: Case, one: _Candidate, first: Feasible) -> _Candidate | None
     return replace(one, search=replace(one.search, reach=reach, eps=eps), shift=shift, centre=centre)
 
 
-def _centre(case: Case, one: _Candidate, first: Feasible) -> Centre | None:
-    """The object's centre from where its template is rendered, in the frames that show it whole and by itself.
+def _centre(case: Case, one: _Candidate, first: Feasible, usual: NDArray[np.bool_]) -> Centre | None:
+    """The object's centre from where its template is rendered, in the ``usual`` frames that show it by itself.
 
     Measured at full resolution, in px of the network's input.
     """
     seen, footage, positions = case.seen, case.footage, first.best[:, one.index]
-    shown = np.flatnonzero(one.good & case.alone[:, one.index] & np.isfinite(positions).all(axis=1))
+    shown = np.flatnonzero(usual & case.alone[:, one.index] & np.isfinite(positions).all(axis=1))
     if not len(shown):
         return None
     shown = case.with_room(shown, 2 * MARGIN_PX, 2 * FINE**2)  # beside others, the noise of a video is theirs too

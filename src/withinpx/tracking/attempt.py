@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
+from torch import Tensor
 
 from withinpx import __version__
 from withinpx.certificate.calibration import Shift, fit_shifts
@@ -92,7 +94,10 @@ def train(
     present = torch.from_numpy(presence(followed, count, heatmaps)[trained]).to(device)
     centres = torch.from_numpy(blob_centres(followed, count, heatmaps)[trained]).to(device)
     images, backgrounds = (frames.images / 255).contiguous(), frames.backgrounds.contiguous()
-    engine = clip_engine(model, images, frames.changed, backgrounds, present)
+    stills = backgrounds.expand(len(images), -1, -1, -1)
+    changes = torch.stack([((image - still) ** 2).sum(dim=0) for image, still in zip(images, stills, strict=True)])
+    weights = error_weights(followed, changes * frames.changed, trained)
+    engine = clip_engine(model, images, frames.changed, backgrounds, present, weights=weights)
     batch = min(CLIP.batch_size, len(trained))
     steps = length * (UNORDERED_STEPS if inspection.unordered else STEPS)
     changed = max(float(frames.changed.float().mean()), 1e-6)
@@ -205,6 +210,31 @@ def blob_centres(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) 
         for blob in obj.blobs:
             centres[blob.frame, index] = blob.centre
     return centres
+
+
+def error_weights(
+    objects: tuple[MovingObject, ...], changes: Float[Tensor, "f h w"], frames: NDArray[np.intp]
+) -> Float[Tensor, "f 1 h w"]:
+    """Weights of the changed pixels with which all objects count alike, however small or faint; 1 elsewhere.
+
+    ``changes`` are the changed pixels' squared differences from the background, in these ``frames`` of the clip. By the
+    plain mean square, a decoder that renders nothing of a small object beside a large one is nearly as good as one that
+    renders both.
+    """
+    rows = {int(frame): row for row, frame in enumerate(frames)}
+    boxes = [[(rows[blob.frame], *blob.box) for blob in obj.blobs if blob.frame in rows] for obj in objects]
+    energies = [
+        float(np.median([float(changes[row, top:bottom, left:right].sum()) for row, left, top, right, bottom in own]))
+        if own
+        else 0.0
+        for own in boxes
+    ]
+    weights = torch.ones_like(changes)
+    mean = float(np.mean([energy for energy in energies if energy > 0] or [0.0]))
+    for energy, own in sorted(zip(energies, boxes, strict=True), reverse=True):  # where boxes overlap, the smaller ones
+        for row, left, top, right, bottom in own if energy > 0 else ():
+            weights[row, top:bottom, left:right] = mean / energy
+    return torch.where(changes > 0, weights, 1.0).unsqueeze(1)
 
 
 def presence(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) -> NDArray[np.bool_]:

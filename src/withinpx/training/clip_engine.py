@@ -17,8 +17,15 @@ def clip_engine(
     changed: Bool[Tensor, "f h w"],
     backgrounds: Float[Tensor, "p c h w"],
     present: Bool[Tensor, "f n"],
+    *,
+    weights: Float[Tensor, "f 1 h w"] | None = None,
 ) -> Engine:
-    """Sparse, but dense for small frames on a GPU. ``present`` is which objects each frame shows."""
+    """Sparse, but dense for small frames on a GPU.
+
+    ``present`` is which objects each frame shows, ``weights`` those of the changed pixels' errors.
+    """
     if images.is_cuda and images[0, 0].numel() <= MOST_PIXELS:
-        return DenseEngine.of_foreground(model, images, changed, backgrounds, tolerance=TOLERANCE, present=present)
-    return SparseEngine(model, Scene.of_foreground(images, changed, backgrounds, model), TOLERANCE, present)
+        return DenseEngine.of_foreground(
+            model, images, changed, backgrounds, tolerance=TOLERANCE, present=present, weights=weights
+        )
+    return SparseEngine(model, Scene.of_foreground(images, changed, backgrounds, model, weights), TOLERANCE, present)

@@ -25,6 +25,7 @@ from withinpx.training.scene import Scene, change_windows, half_contrast, noise_
 
 CENTRE_LOSS_WIDTH = 1.0  # px; sigma of the Gaussian that the centre loss compares a heatmap with
 VISIBLE = 1e-3  # a centre whose Gaussian has less mass than this inside the windows of change teaches nothing
+LOST_PX = 4.0  # a heatmap further than this from its object has lost it
 OUTSIDE = -1e4  # px; a centre that is unknown
 SPARSE_SHARE = 0.25  # of the pixels changed at most; beyond it, windows cost more than they save
 
@@ -51,6 +52,7 @@ class Engine(ABC):
         self.loss_weight = 1.0  # of the reconstruction error: as a mean over all pixels it vanishes in a large frame
         self.code_penalty = 0.0  # weight of the mean square of the appearance codes
         self.centre_loss: tuple[Tensor, float] | None = None  # centres (f n 2) of the heatmaps, and the loss's weight
+        self.lost_weight = 0.0  # of the same loss for heatmaps that are far from their object in an image
         self.latest_z = images.new_full((len(images), model.config.objects, 2), torch.nan)  # NaN until first seen
 
     def reconstruct(self, chosen: Indices, nearby: Indices) -> tuple[Tensor, Tensor]:
@@ -60,9 +62,14 @@ class Engine(ABC):
         present = None if self.present is None else self.present[chosen]
         rendered = self._decode(latents, present, chosen, nearby)
         loss, accuracy = self.loss_weight * self._loss(rendered, chosen), self._accuracy(rendered.detach(), chosen)
-        if self.centre_loss is not None and self.centre_loss[1] > 0:
+        if self.centre_loss is not None:
             centres, weight = self.centre_loss
-            loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
+            if weight > 0:
+                loss = loss + weight * cross_entropy(centres[chosen], CENTRE_LOSS_WIDTH)
+            if self.lost_weight > 0:
+                lost = lost_positions(latents.positions.detach(), centres[chosen])
+                wanted = centres[chosen].masked_fill(~lost.unsqueeze(-1), torch.nan)
+                loss = loss + self.lost_weight * cross_entropy(wanted, CENTRE_LOSS_WIDTH)
         if self.code_penalty and self.model.config.appearance:
             loss = loss + self.code_penalty * _mean_square(latents.codes, present)
         return loss, accuracy
@@ -104,6 +111,11 @@ class Engine(ABC):
     def _accuracy(self, rendered: Any, chosen: Indices) -> Tensor: ...
 
 
+def lost_positions(positions: Float[Tensor, "b n 2"], centres: Float[Tensor, "b n 2"]) -> Bool[Tensor, "b n"]:
+    """Which positions are not at their object; false where it is not known where that is."""
+    return (positions - centres).abs().amax(dim=-1) > LOST_PX
+
+
 def _mean_over_visible(values: Float[Tensor, "b n"], mass: Float[Tensor, "b n"]) -> Tensor:
     visible = mass.detach() > VISIBLE
     return (values * visible).sum() / visible.sum().clamp(min=1)
@@ -128,10 +140,15 @@ class DenseEngine(Engine):
         near_change: Bool[Tensor, "f 1 h w"] | None = None,
         backgrounds: Float[Tensor, "p c h w"] | None = None,
         present: Bool[Tensor, "f n"] | None = None,
+        weights: Float[Tensor, "f 1 h w"] | None = None,
     ) -> None:
-        """``inputs`` are what the encoder sees, if not the images; ``near_change`` restricts Gaussians of centres."""
+        """``inputs`` are what the encoder sees, if not the images; ``near_change`` restricts Gaussians of centres.
+
+        ``weights`` are those of the pixels' errors.
+        """
         super().__init__(model, images, tolerance, backgrounds, present)
         self._inputs, self._near_change = images if inputs is None else inputs, near_change
+        self._weights = weights
 
     @classmethod
     def of_foreground(
@@ -143,6 +160,7 @@ class DenseEngine(Engine):
         *,
         tolerance: float,
         present: Bool[Tensor, "f n"] | None = None,
+        weights: Float[Tensor, "f 1 h w"] | None = None,
     ) -> "DenseEngine":
         """The encoder sees only the changed pixels: equal to the sparse engine over ``Scene.of_foreground``."""
         near = torch.zeros_like(changed)
@@ -158,6 +176,7 @@ class DenseEngine(Engine):
             near_change=near.unsqueeze(1),
             backgrounds=backgrounds.contiguous(memory_format=last),
             present=present,
+            weights=weights,
         )
 
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]:
@@ -190,7 +209,9 @@ class DenseEngine(Engine):
         return self.model.background.compose(maps, self.backgrounds_of(chosen))
 
     def _loss(self, rendered: Tensor, chosen: Indices) -> Tensor:
-        return F.mse_loss(rendered, self.images[chosen])
+        if self._weights is None:
+            return F.mse_loss(rendered, self.images[chosen])
+        return (self._weights[chosen] * (rendered - self.images[chosen]) ** 2).mean()
 
     def _accuracy(self, rendered: Tensor, chosen: Indices) -> Tensor:
         return right_pixels(rendered, self.images[chosen], self.tolerance).float().mean()
@@ -239,7 +260,8 @@ class SparseEngine(Engine):
             (opacity, colours), known = layer, scene.statistics
             pixels = rendered.size[0] * rendered.size[1]
             error = (opacity**2 * (pixels * (colours - known.mean) ** 2 + known.spread)).sum()
-        total = scene.total(rendered, self.model.background.compose, lambda one, other: (one - other) ** 2, error)
+        compose = self.model.background.compose
+        total = scene.total(rendered, compose, lambda one, other: (one - other) ** 2, error, weighted=True)
         return total / (scene.pixels * scene.images.shape[1])
 
     def _accuracy(self, rendered: Field, chosen: Indices) -> Tensor:

@@ -142,7 +142,7 @@ class Training:
 
     def __init__(self, engine: Engine, count: int, recipe: Recipe, seed: int, folder: Path | None = None) -> None:
         self.engine, self._count, self._batch_size, self._seed = engine, count, recipe.batch_size, seed
-        engine.code_penalty = recipe.code_penalty
+        engine.code_penalty, engine.lost_weight = recipe.code_penalty, recipe.lost_weight
         self.optimiser = adam(engine.model, recipe)
         self.step = reconstruction_step(engine, self.optimiser)
         self.convergence = Convergence(engine, count, recipe)

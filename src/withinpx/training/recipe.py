@@ -28,6 +28,7 @@ class Recipe:
     encoding_rate: float = 1.0  # learning rate of the positional code, as a share of the filters'
     cosine_schedule: bool = False  # of the learning rate, down to 1 %
     centre_loss_weight: float = 0.0  # of the heatmaps' distance to the moving objects; 0 after half of the epochs
+    lost_weight: float = 0.0  # of the same loss, throughout, in images in which a heatmap is not at its object
     code_penalty: float = CODE_PENALTY  # times the mean square of the appearance codes: a rigid object keeps none
     restart_at: tuple[float, ...] = ()  # shares of the epochs at which heatmaps that lost their object are restarted
 
@@ -52,6 +53,7 @@ CLIP = Recipe(  # the epochs are chosen for a number of steps (tracking/attempt.
     warm_start_steps=100,
     cosine_schedule=True,
     centre_loss_weight=0.01,
+    lost_weight=0.01,
     restart_at=(0.1, 0.25, 0.5),
 )
 RECIPES = {recipe.name: recipe for recipe in (PAPER, WARM)}

@@ -65,6 +65,7 @@ class Scene:
     share: float  # of the pixels that the encoder has to compute
     one_per_image: bool = False  # every image has one window, all of one size, in the order of the images
     identical: bool = False  # and these all show the same, over the same, out of the border's reach
+    weights: Float[Tensor, "a 1 h w"] | None = None  # of the changed pixels' errors, of the whole training; None: all 1
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -95,11 +96,16 @@ class Scene:
         changed: Bool[Tensor, "b h w"],
         backgrounds: Float[Tensor, "p c h w"],
         model: Autoencoder,
+        weights: Float[Tensor, "b 1 h w"] | None = None,
     ) -> "Scene":
-        """The encoder sees only the changed pixels (``foreground_only``), over known backgrounds."""
+        """The encoder sees only the changed pixels (``foreground_only``), over known backgrounds.
+
+        ``weights`` of the errors are 1 where nothing changed.
+        """
         inputs = foreground_only(images, changed)
         images = torch.where(changed.unsqueeze(1), images, backgrounds)
-        return cls._of(images, changed, backgrounds, model, inputs=inputs, empty=empty_foreground(model, images))
+        scene = cls._of(images, changed, backgrounds, model, inputs=inputs, empty=empty_foreground(model, images))
+        return replace(scene, weights=weights)
 
     @classmethod
     def _of(
@@ -145,13 +151,22 @@ class Scene:
         values = maps.patches[0].values.expand(len(self), -1, -1, -1)
         return Field(len(self), maps.base, [Patch(windows.grown(model.config.encoder_rf // 2), values)])
 
-    def total(self, rendered: Field, compose: Compose, measure: Measure, background: Tensor | None = None) -> Tensor:
+    def total(
+        self,
+        rendered: Field,
+        compose: Compose,
+        measure: Measure,
+        background: Tensor | None = None,
+        *,
+        weighted: bool = False,
+    ) -> Tensor:
         """The sum of a measure over all pixels of the batch, computed only where it differs from the background's.
 
         ``rendered`` are the decoder's maps. ``background`` is the measure's sum over the backgrounds with no object
         rendered on them, if there is a shorter way to it.
         """
         shared = len(self.backgrounds) == 1
+        weights = self.weights if weighted else None
         if background is None:
             backgrounds = self.backgrounds if shared else self.backgrounds[self.indices]
             background = measure(compose(rendered.base.full(), backgrounds), backgrounds).sum()
@@ -159,12 +174,14 @@ class Scene:
         for change in self.changes:
             still = self._backgrounds_in(change.windows)
             base = compose(rendered.base.cut(change.windows), still)
-            excess = measure(base, change.images) - measure(base, still)
+            weight = 1.0 if weights is None else self._crop(weights, change.windows)
+            excess = weight * measure(base, change.images) - measure(base, still)
             total = total + masked(excess, change.windows, rendered.size).sum()
         for patch in rendered.patches:
             still, image = self._backgrounds_in(patch.windows), self._crop(self.images, patch.windows)
             base = compose(rendered.base.cut(patch.windows), still)
-            excess = measure(compose(patch.values, still), image) - measure(base, image)
+            weight = 1.0 if weights is None else self._crop(weights, patch.windows)
+            excess = weight * (measure(compose(patch.values, still), image) - measure(base, image))
             total = total + masked(excess, patch.windows, rendered.size).sum()
         return total
 

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.model.softargmax import weighted_positions
-from withinpx.training.engine import Engine
+from withinpx.training.engine import LOST_PX, Engine
 from withinpx.training.scene import difference
 from withinpx.training.step import Batch, Step, Steps, descend, sequentially
 
 TARGET_WIDTH = 0.5  # px; sigma of the Gaussian that a heatmap is fitted to, narrow enough for no softargmax leakage
 LEARNING_RATE = 3e-3
-LOST_PX = 4.0  # a heatmap further than this from its object in half of the images has lost it
 
 
 def moving_centres(
@@ -79,6 +78,6 @@ def warm_start_step(engine: Engine, centres: Float[Tensor, "b n 2"]) -> Step:
 
 
 def lost_heatmaps(positions: Float[Tensor, "b n 2"], centres: Float[Tensor, "b n 2"]) -> Bool[Tensor, " n"]:
-    """Heatmaps that do not follow their object: they stay still or follow another's. No label is used."""
+    """Heatmaps that are not at their object in half of the images: they stay still or follow another's."""
     distance = (positions - centres).abs().amax(dim=-1)
     return distance.nanmedian(dim=0).values > LOST_PX  # false where the centres are never known

@@ -38,7 +38,7 @@ def fit_together(
     With ``when_learned`` all are trained to the last epoch; it is called with the index of a network and the epoch
     at which that one would have stopped.
     """
-    if recipe.cosine_schedule or recipe.centre_loss_weight or recipe.restart_at:
+    if recipe.cosine_schedule or recipe.centre_loss_weight or recipe.lost_weight or recipe.restart_at:
         raise InputError(f"The recipe {recipe.name} changes as it goes: train its networks one by one.")
     device, count, run = settings.device, len(images), partial(graphed, device=settings.device)
     background = None if background is None else background.to(device)
