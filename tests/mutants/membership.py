@@ -11,6 +11,7 @@ CASE = "certificate/case.py"
 RULE_TESTS = ("theory/test_set_membership.py",)
 BOUND_TESTS = ("certificate/test_membership.py",)
 MEASURING_TESTS = ("certificate/test_membership_rules.py",)
+TRACKED_TESTS = ("certificate/test_measuring.py",)
 APPEARANCE_TESTS = ("certificate/test_appearance.py",)
 CENTRE_TESTS = ("certificate/test_centre.py",)
 SEARCH_TESTS = ("inference/test_feasible.py",)
@@ -94,6 +95,20 @@ MEMBERSHIP_MUTANTS = (
         BOUND_TESTS,
     ),
     Mutant("eps is the largest residual itself", MEMBERSHIP, "KAPPA = 1.5", "KAPPA = 1.0", MEASURING_TESTS),
+    Mutant(
+        "a template may accept another object",
+        MEMBERSHIP,
+        "            if mistaken:\n",
+        "            if mistaken < 0:\n",
+        TRACKED_TESTS,
+    ),
+    Mutant(
+        "a template is sought where its own object is, not where the other is",
+        "certificate/mistaken.py",
+        "values[:, index] = values[:, other]",
+        "values[:, index] = values[:, index]",
+        TRACKED_TESTS,
+    ),
     Mutant(
         "eps allows for unusual residuals",
         MEMBERSHIP,

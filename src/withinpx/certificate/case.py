@@ -108,6 +108,14 @@ class Case:
         device = next(self.model.parameters()).device
         return search(self.seen, self.per_heatmap(searches), device, self.footage.sharp)
 
+    def find_in(
+        self, seen: Observations, searches: Mapping[int, Search | Outline], frames: NDArray[np.intp]
+    ) -> Feasible:
+        """The same by other observations, which are of these frames."""
+        footage, device = self.footage, next(self.model.parameters()).device
+        sharp = Sharp(footage.sharp_images[frames], footage.sharp_background.of(frames), footage.zoom)
+        return search(seen, self.per_heatmap(searches), device, sharp)
+
     def per_heatmap(self, searches: Mapping[int, Search | Outline]) -> list[Search | Outline | None]:
         return [searches.get(index) for index in range(self.model.config.objects)]
 

@@ -100,6 +100,10 @@ class ObjectCertificate:
         """With set membership and the check that belongs to it."""
         return replace(self, membership=membership, checks=(*self.checks, check))
 
+    def with_check(self, check: Check) -> "ObjectCertificate":
+        """With another measurement of an assumption instead of the one of its name."""
+        return replace(self, checks=tuple(check if own.name == check.name else own for own in self.checks))
+
     @property
     def failed(self) -> str:
         """The first assumption that does not hold, or an empty string."""

@@ -13,6 +13,7 @@ from withinpx.certificate.case import Case, Footage, planted_check
 from withinpx.certificate.centre import FINE, MARGIN_PX, Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.floor import position_floor
+from withinpx.certificate.mistaken import mistaken_frames
 from withinpx.certificate.outlines import (
     BLUR_PX,
     Outlined,
@@ -116,6 +117,8 @@ def measure_membership(
             known[index] = outline.membership, outline.check
         candidates = [one for one in candidates if one.index != index]
     objects = [obj.with_membership(*known[obj.object]) if obj.object in known else obj for obj in certificate.objects]
+    mistaken = _mistaken(case, candidates, found)
+    objects = [obj.with_check(mistaken[obj.object]) if obj.object in mistaken else obj for obj in objects]
     templates: list[Template | None] = [None] * model.config.objects
     recentred = list(shifts)
     for one in candidates:
@@ -123,6 +126,25 @@ def measure_membership(
     return Measured(
         replace(certificate, objects=tuple(objects)), tuple(recentred), replace(seen, feasible=found), tuple(templates)
     )
+
+
+def _mistaken(case: Case, candidates: list[_Candidate], found: Feasible) -> dict[int, Check]:
+    """The objects, by heatmap, whose templates accept another object where that one is, with the failed check."""
+    templates = {one.index for one in candidates}
+    failed: dict[int, Check] = {}
+    for other in case.certificate.objects:
+        shown = (frame_reasons(case.seen, other.object, other.limits) == "") & case.alone[:, other.object]
+        if other.object in templates:
+            shown &= np.isfinite(found.low[:, other.object]).all(axis=1)
+        frames = np.flatnonzero(shown)
+        for one in candidates if len(frames) else ():
+            if one.index in (other.object, *failed):
+                continue
+            mistaken = mistaken_frames(case, one.search, one.index, other.object, frames)
+            if mistaken:
+                message = f"where object {other.object} is, its template fits in {mistaken} of {len(frames)} frames"
+                failed[one.index] = Check("distinct", mistaken / len(frames), 0.0, "share", False, message)
+    return failed
 
 
 def _without_template(
