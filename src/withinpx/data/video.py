@@ -21,6 +21,8 @@ from withinpx.errors import InputError
 
 ALL_CORES = 0  # threads, in FFmpeg's numbering
 STRICT = {"err_detect": "explode"}  # raise where the decoder would conceal an error
+# PyAV 19 replaces what it cannot decode, and has no option for it
+TOLERANT: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
 VP8_SHOWN = 0x10  # a flag in a packet's first byte
 
 
@@ -98,13 +100,18 @@ def decodable(path: Path, losses: list[str]) -> Generator[tuple[Any, float]]:
             return
 
 
+def open_container(path: Path) -> Any:
+    """A video file, whose metadata may hold anything."""
+    return av.open(str(path), **TOLERANT)
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     """The file and its first video stream; cover art does not count."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     try:
-        container = av.open(str(path), metadata_errors="replace")
+        container = open_container(path)
     except FFmpegError as error:
         raise InputError(f"{path} cannot be read as a video ({error.strerror}).") from None
     with container:

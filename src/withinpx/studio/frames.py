@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import av
 import numpy as np
 from av.error import FFmpegError
 from av.stream import Disposition
@@ -19,7 +18,7 @@ from PIL import Image
 from starlette.exceptions import HTTPException
 
 from withinpx.data.images import image_paths, read_image
-from withinpx.data.video import pixels_of, stream_video
+from withinpx.data.video import open_container, pixels_of, stream_video
 from withinpx.errors import InputError
 from withinpx.files import write_atomically
 from withinpx.studio.runs import Footage
@@ -47,7 +46,7 @@ def save_decoded_times(clip: Path, times_s: Sequence[float]) -> None:
     """Drop the frames from the index that a complete reading could not decode: tracks do not count them either."""
     if clip.is_dir() or len(times_s) >= len(known := frame_times(clip)) or not (np.diff(known) > 0).all():
         return
-    with av.open(str(clip), metadata_errors="replace") as container:
+    with open_container(clip) as container:
         tick_s = float(_video_stream(container).time_base or 1)
     _save_times(clip.with_name(INDEX), np.round(np.array(times_s) / tick_s).astype(np.int64))
 
@@ -77,7 +76,7 @@ class VideoFrames:
 
     def _seek(self, number: int) -> Pixels:
         if self._container is None:
-            self._container = av.open(str(self._path), metadata_errors="replace")
+            self._container = open_container(self._path)
             _video_stream(self._container).thread_type = "AUTO"
         time = int(self._times[number])
         if self._last is None or not self._last < number <= self._last + MAX_SKIP:
@@ -137,7 +136,7 @@ class OpenClips:
 def video_footage(clip: Path) -> Footage:
     """Size and length of a video by its packets and its first frame; headers are not trusted."""
     try:
-        with av.open(str(clip), metadata_errors="replace") as container:
+        with open_container(clip) as container:
             stream = _video_stream(container)
             if stream is None:
                 raise InputError(f"{clip.name} has no video stream.")
@@ -197,7 +196,7 @@ def _decode(container: Any, stream: Any) -> Iterator[Any]:
 
 def _packet_times(clip: Path) -> NDArray[np.int64]:
     times = []
-    with av.open(str(clip), metadata_errors="replace") as container, suppress(FFmpegError):
+    with open_container(clip) as container, suppress(FFmpegError):
         for packet in container.demux(_video_stream(container)):
             if packet.size and not packet.is_discard:
                 times.append(0 if packet.pts is None else packet.pts)

@@ -215,11 +215,12 @@ def blob_centres(objects: tuple[MovingObject, ...], frames: int, heatmaps: int) 
 def error_weights(
     objects: tuple[MovingObject, ...], changes: Float[Tensor, "f h w"], frames: NDArray[np.intp]
 ) -> Float[Tensor, "f 1 h w"]:
-    """Weights of the changed pixels with which all objects count alike, however small or faint; 1 elsewhere.
+    """Weights of the changed pixels with which small and faint objects count more; 1 elsewhere.
 
     ``changes`` are the changed pixels' squared differences from the background, in these ``frames`` of the clip. By the
     plain mean square, a decoder that renders nothing of a small object beside a large one is nearly as good as one that
-    renders both.
+    renders both. Objects count by the root of what they change: if all counted alike, large ones, which take longest to
+    learn, would not be learned.
     """
     rows = {int(frame): row for row, frame in enumerate(frames)}
     boxes = [[(rows[blob.frame], *blob.box) for blob in obj.blobs if blob.frame in rows] for obj in objects]
@@ -230,10 +231,11 @@ def error_weights(
         for own in boxes
     ]
     weights = torch.ones_like(changes)
-    mean = float(np.mean([energy for energy in energies if energy > 0] or [0.0]))
-    for energy, own in sorted(zip(energies, boxes, strict=True), reverse=True):  # where boxes overlap, the smaller ones
-        for row, left, top, right, bottom in own if energy > 0 else ():
-            weights[row, top:bottom, left:right] = mean / energy
+    roots = np.sqrt(energies)
+    usual = float(roots @ roots / roots.sum()) if roots.sum() > 0 else 0.0  # all objects together count as before
+    for root, own in sorted(zip(roots.tolist(), boxes, strict=True), reverse=True):  # of boxes that overlap, the last
+        for row, left, top, right, bottom in own if root > 0 else ():
+            weights[row, top:bottom, left:right] = usual / root
     return torch.where(changes > 0, weights, 1.0).unsqueeze(1)
 
 
