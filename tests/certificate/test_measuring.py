@@ -64,7 +64,7 @@ def test_an_object_none_of_whose_planted_positions_is_accepted_is_refused(case: 
     assert not _planted(case, strict, case.find({measured.index: measured.search})).met
 
 
-def test_a_template_that_accepts_another_object_where_that_one_is_fails_distinct(
+def test_an_object_whose_template_accepts_another_one_where_that_is_is_refused(
     case: Case, measured: _Candidate
 ) -> None:
     """Else a frame in which the network found the other object would be accepted. By its own eps it accepts none."""
@@ -72,8 +72,8 @@ def test_a_template_that_accepts_another_object_where_that_one_is_fails_distinct
     assert not membership._mistaken(case, [measured], nothing)
     careless = replace(measured, search=replace(measured.search, eps=20 * measured.search.eps))
     check = membership._mistaken(case, [careless], nothing)[measured.index]
-    assert (check.name, check.met) == ("distinct", False)
+    assert (check.name, check.met) == ("mismatch", False)
     assert check.value > 0
     refused = case.certificate.objects[0].with_check(check)
-    assert refused.failed == "distinct"
+    assert refused.failed == "mismatch"
     assert len(refused.checks) == len(case.certificate.objects[0].checks)

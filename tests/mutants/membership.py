@@ -119,7 +119,7 @@ MEMBERSHIP_MUTANTS = (
     Mutant(
         "eps comes from frames that training saw",
         MEMBERSHIP,
-        "known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else shown)[case.kept_out]]",
+        "known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else usual)[case.kept_out]]",
         "known = np.flatnonzero(by_itself)",
         MEASURING_TESTS,
     ),

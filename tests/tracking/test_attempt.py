@@ -129,7 +129,9 @@ def test_a_small_object_counts_more_in_the_loss() -> None:
     energies = (weights[:, 0] * changes).sum(dim=(1, 2))
     torch.testing.assert_close(energies, changes.sum(dim=(1, 2)), rtol=0.02, atol=0)  # one pixel is in both boxes
     parts = ((slice(2, 7),) * 2, (slice(9, 12),) * 2)
-    before, after = ([float(values[part].sum()) for part in parts] for values in (changes[0], (weights * changes)[0, 0]))
+    before, after = (
+        [float(values[part].sum()) for part in parts] for values in (changes[0], (weights * changes)[0, 0])
+    )
     assert after[0] / after[1] == pytest.approx((before[0] / before[1]) ** 0.5, rel=0.02)
     alone = attempt.error_weights(objects[:1], changes, np.array([3, 4]))
     assert (alone == 1).all()

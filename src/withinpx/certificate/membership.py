@@ -142,8 +142,11 @@ def _mistaken(case: Case, candidates: list[_Candidate], found: Feasible) -> dict
                 continue
             mistaken = mistaken_frames(case, one.search, one.index, other.object, frames)
             if mistaken:
-                message = f"where object {other.object} is, its template fits in {mistaken} of {len(frames)} frames"
-                failed[one.index] = Check("distinct", mistaken / len(frames), 0.0, "share", False, message)
+                message = (
+                    f"a residual of at most {one.search.eps:.2f} does not distinguish it from object {other.object}: where "
+                    f"that one is, its template fits in {mistaken} of {len(frames)} frames (none is allowed)"
+                )
+                failed[one.index] = Check("mismatch", mistaken / len(frames), 0.0, "share", False, message)
     return failed
 
 

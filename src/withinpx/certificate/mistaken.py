@@ -1,4 +1,4 @@
-"""Assumption 3 by templates: where another object is, an object's template must leave too large a residual.
+"""Is eps small enough? Where another object is, an object's template must leave a larger residual.
 
 Else a frame in which the network found the other object in its place would be accepted.
 """
