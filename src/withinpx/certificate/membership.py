@@ -143,8 +143,8 @@ def _mistaken(case: Case, candidates: list[_Candidate], found: Feasible) -> dict
             mistaken = mistaken_frames(case, one.search, one.index, other.object, frames)
             if mistaken:
                 message = (
-                    f"a residual of at most {one.search.eps:.2f} does not distinguish it from object {other.object}: where "
-                    f"that one is, its template fits in {mistaken} of {len(frames)} frames (none is allowed)"
+                    f"a residual of at most {one.search.eps:.2f} does not distinguish it from object {other.object}: "
+                    f"where that one is, its template fits in {mistaken} of {len(frames)} frames (none is allowed)"
                 )
                 failed[one.index] = Check("mismatch", mistaken / len(frames), 0.0, "share", False, message)
     return failed
