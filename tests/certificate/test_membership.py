@@ -111,6 +111,14 @@ def test_a_frame_in_which_no_rendering_fits_is_refused_by_name(seen: Observation
     assert np.isnan(tracks.motion_bounds[1:]).all()
 
 
+def test_without_a_set_a_frame_with_something_as_large_left_over_is_refused(seen: Observations) -> None:
+    """What is not reconstructed may be the object, and what was found another. A set says that it is this one."""
+    area = float(seen.box[1, 0].prod())
+    left_over = replace(seen, unexplained=np.array([[0.0], [0.6 * area], [0.4 * area]]))
+    assert refusal_reasons(left_over, certificate(None))[:, 0].tolist() == ["", "reconstruction", ""]
+    assert refusal_reasons(with_sets(left_over, 0.4), certificate())[:, 0].tolist() == ["", "", ""]
+
+
 def test_other_refusals_come_before_a_mismatch(seen: Observations) -> None:
     sets = with_sets(replace(seen, at_border=np.array([[False], [True], [False]])), 0.4)
     sets.sets.low[:] = np.nan

@@ -96,6 +96,13 @@ MEMBERSHIP_MUTANTS = (
     ),
     Mutant("eps is the largest residual itself", MEMBERSHIP, "KAPPA = 1.5", "KAPPA = 1.0", MEASURING_TESTS),
     Mutant(
+        "without a set, something as large may be left over",
+        CERTIFICATE,
+        "seen.unexplained[:, 0] > UNEXPLAINED * seen.box[:, index]",
+        "seen.unexplained[:, 0] < -UNEXPLAINED * seen.box[:, index]",
+        BOUND_TESTS,
+    ),
+    Mutant(
         "a template may accept another object",
         MEMBERSHIP,
         "            if mistaken:\n",

@@ -97,6 +97,15 @@ def test_positions_and_verdicts_are_those_of_detect(detector: Detector, eventful
         np.testing.assert_allclose(values, found[name][7:8], atol=1e-4, err_msg=name)
 
 
+def test_an_object_without_feasible_sets_is_not_certified(detector: Detector, eventful: Frames) -> None:
+    """``detect`` refuses it where something else is not reconstructed, which the graph does not know."""
+    objects = tuple(replace(obj, membership=None) for obj in detector.certificate.objects)
+    without = replace(detector, certificate=replace(detector.certificate, objects=objects))
+    found = run_in_torch(without, eventful)
+    assert found["present"].any()
+    assert not found["certified"].any()
+
+
 def test_an_unused_heatmap_shows_nothing(detector: Detector, eventful: Frames) -> None:
     found, unused = run_in_torch(detector, eventful), list(detector.certificate.unused)
     assert unused

@@ -27,6 +27,7 @@ ADVICE = {  # what to do where an object, or its position in one frame, is refus
     "touching": "nothing: it is certified again where most of it is apart from the other objects",
     "mismatch": "nothing if it is partly hidden or lit otherwise there; if all of it is refused, try more --channels",
 }
+UNEXPLAINED = 0.5  # of an object's area: a larger changed region that no object explains may be that object
 COVERED = 0.5  # of an object's box: where another object's holds more, most of what is seen there may be the other
 
 
@@ -261,6 +262,9 @@ def refusal_reasons(seen: Observations, certificate: Certificate) -> NDArray[np.
     for obj in certificate.objects:
         reasons[:, obj.object] = frame_reasons(seen, obj.object, obj.limits, outlined=obj.outlined)
         reasons[mismatched_frames(seen, obj.object) & (reasons[:, obj.object] == ""), obj.object] = "mismatch"
+        if obj.membership is None:
+            elsewhere = may_be_elsewhere(seen, obj.object) & (reasons[:, obj.object] == "")
+            reasons[elsewhere, obj.object] = "reconstruction"
         if not obj.certified:
             reasons[seen.present[:, obj.object], obj.object] = obj.failed
     reasons[:, list(certificate.unused)] = "unused"
@@ -291,6 +295,15 @@ def mismatched_frames(seen: Observations, index: int) -> NDArray[np.bool_]:
         return np.zeros(len(seen), np.bool_)
     searched = np.isfinite(seen.feasible.residual[:, index])
     return np.asarray(searched & np.isnan(seen.feasible.low[:, index]).any(axis=1))
+
+
+def may_be_elsewhere(seen: Observations, index: int) -> NDArray[np.bool_]:
+    """Where something as large as the object is not reconstructed: (f,).
+
+    The theorem's first assumption is that all objects are. Else the network may have found another in its place, and
+    nothing but a feasible set would say that it is not the object.
+    """
+    return np.asarray(seen.unexplained[:, 0] > UNEXPLAINED * seen.box[:, index].prod(axis=-1))
 
 
 def undrifted_frames(seen: Observations, index: int, limits: Limits) -> NDArray[np.bool_]:

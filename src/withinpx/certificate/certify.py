@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from withinpx.certificate.assumptions import ReceptiveFields, check_object
 from withinpx.certificate.calibration import Shift
-from withinpx.certificate.certificate import Certificate, ObjectCertificate
+from withinpx.certificate.certificate import UNEXPLAINED, Certificate, ObjectCertificate
 from withinpx.inference.codes import appearances
 from withinpx.inference.observation import Observations
 from withinpx.model.autoencoder import Autoencoder
@@ -19,8 +19,7 @@ from withinpx.model.receptive_field import measured_receptive_field
 from withinpx.theory.bound import GATE_PX
 from withinpx.theory.receptive_field import LARGEST_UNDILATED
 
-UNEXPLAINED = 0.5  # of the smallest object's area: a larger changed region that no object explains counts,
-UNEXPLAINED_SHARE = 0.1  # if it occurs in more than this share of the frames
+UNEXPLAINED_SHARE = 0.1  # of the frames: so often a region that no object explains must occur to count
 
 
 @dataclass(frozen=True)

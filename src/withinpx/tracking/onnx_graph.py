@@ -123,7 +123,10 @@ class DetectorGraph(nn.Module):
 
 
 class _FrameLimits:
-    """What a frame must satisfy, for each heatmap: ``refusal_reasons`` without feasible sets."""
+    """What a frame must satisfy, for each heatmap: ``refusal_reasons`` without feasible sets.
+
+    Objects that have none are never certified: the graph does not know whether all else is reconstructed.
+    """
 
     def __init__(self, certificate: Certificate) -> None:
         known = {obj.object: obj for obj in certificate.objects}
@@ -132,7 +135,9 @@ class _FrameLimits:
         self._limit = {
             name: _float64([own[name] for own in limits]) for name in limits[0] if limits[0][name] is not None
         }
-        self._certified = torch.tensor([obj is not None and obj.certified for obj in objects])
+        self._certified = torch.tensor(
+            [obj is not None and obj.certified and obj.membership is not None for obj in objects]
+        )
         self.theorem_px = _float64([0.0 if obj is None else obj.theorem_px for obj in objects])
 
     def met(self, seen: Comparison, z: Tensor, leakage: Tensor, outside_mass: Tensor, residual: Tensor) -> Tensor:
