@@ -27,7 +27,8 @@ def measured(case: Case) -> _Candidate:
     """Object 0, with its template, eps and centre."""
     fitted = membership._candidate(case, case.certificate.objects[0])
     assert fitted is not None
-    known = membership._measured(case, fitted, case.find({fitted.index: fitted.search}))
+    first = case.find({fitted.index: fitted.search})
+    known = membership._measured(case, fitted, first, membership._usual_frames(fitted, first))
     assert known is not None
     return known
 

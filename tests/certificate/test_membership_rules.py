@@ -38,7 +38,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, sizes: float = 1.0) -> _Candidate:
     first = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.full_like(RESIDUAL, sizes), NO_AXES)
     shift = Shift.constant(np.zeros(2))
     one = _Candidate(certificate().objects[0], GOOD, Search(blob(), 7.0), blob(), shift, membership.NOWHERE)
-    known = membership._measured(CASE, one, first)
+    known = membership._measured(CASE, one, first, membership._usual_frames(one, first))
     assert known is not None
     return known
 
@@ -73,7 +73,7 @@ def test_a_frame_in_which_the_network_found_another_object_does_not_widen_eps() 
     case.theorem_px = partial(Case.theorem_px, case)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
-        known = membership._measured(case, one, first)
+        known = membership._measured(case, one, first, membership._usual_frames(one, first))
     assert known is not None
     assert known.search.eps == pytest.approx(KAPPA * residual[12, 0])
     assert known.search.eps < residual[7, 0]

@@ -110,17 +110,10 @@ MEMBERSHIP_MUTANTS = (
         TRACKED_TESTS,
     ),
     Mutant(
-        "a template is sought where its own object is, not where the other is",
-        "certificate/mistaken.py",
-        "values[:, index] = values[:, other]",
-        "values[:, index] = values[:, index]",
-        TRACKED_TESTS,
-    ),
-    Mutant(
         "eps allows for unusual residuals",
         MEMBERSHIP,
-        "    usual = _usual_frames(one, first)\n",
-        "    usual = shown\n",
+        "    by_itself = usual & case.alone[:, index]",
+        "    by_itself = (usual := shown) & case.alone[:, index]",
         MEASURING_TESTS,
     ),
     Mutant(

@@ -105,9 +105,11 @@ def measure_membership(
     case = Case(certificate, model, seen, shifts, kept_out, footage)
     candidates = [one for obj in certificate.objects if (one := _candidate(case, obj)) is not None]
     first = case.find({one.index: one.search for one in candidates})
+    usual = {one.index: _usual_frames(one, first) for one in candidates}
     if alike:
-        candidates = [replace(one, good=_usual_frames(one, first)) for one in candidates]
-    candidates = [one for candidate in candidates if (one := _measured(case, candidate, first)) is not None]
+        candidates = [replace(one, good=usual[one.index]) for one in candidates]
+    measured = (_measured(case, one, first, usual[one.index]) for one in candidates)
+    candidates = [one for one in measured if one is not None]
     found = case.find({one.index: one.search for one in candidates})
     known = {one.index: (_membership(case, one, found), _planted(case, one, found)) for one in candidates}
     for index, outline in _without_template(case, candidates, known, found, alike=alike).items():
@@ -250,15 +252,14 @@ def _usual_frames(one: _Candidate, first: Feasible) -> NDArray[np.bool_]:
     return np.asarray(residuals <= usual_residual(residuals))
 
 
-def _measured(case: Case, one: _Candidate, first: Feasible) -> _Candidate | None:
+def _measured(case: Case, one: _Candidate, first: Feasible, usual: NDArray[np.bool_]) -> _Candidate | None:
     """The object with its centre and eps; None if it is in no frame that training never saw, or has no clear edges.
 
-    Both are of frames with usual residuals. In the others the network may have found another object in its place,
+    Both are of frames with ``usual`` residuals. In the others the network may have found another object in its place,
     which eps must not allow for.
     """
     index = one.index
     shown = one.good & np.isfinite(first.residual[:, index])
-    usual = _usual_frames(one, first)
     by_itself = usual & case.alone[:, index]
     known = case.kept_out[(by_itself if by_itself[case.kept_out].any() else usual)[case.kept_out]]
     centre = _centre(case, one, first, usual)
