@@ -13,7 +13,7 @@ import numpy as np
 from av.error import FFmpegError
 from numpy.typing import NDArray
 
-from withinpx.data.video import pixels_of, read_video
+from withinpx.data.video import open_container, pixels_of, read_video
 from withinpx.errors import InputError
 
 HEIGHT, WIDTH, FRAMES, RATE = 64, 96, 40, 25
@@ -105,7 +105,7 @@ def read_plainly(path: Path) -> tuple[Outcome, tuple[float, ...]]:
     frames: list[Any] = []
     times_s: list[float] = []
     try:
-        with av.open(str(path), metadata_errors="ignore") as container:
+        with open_container(path) as container:
             stream = container.streams.video[0]
             stream.codec_context.thread_count = 1
             for packet in container.demux(stream):

@@ -21,7 +21,7 @@ from withinpx.errors import InputError
 
 ALL_CORES = 0  # threads, in FFmpeg's numbering
 STRICT = {"err_detect": "explode"}  # raise where the decoder would conceal an error
-# PyAV 19 replaces what it cannot decode, and has no option for it
+# PyAV 19 keeps metadata that is no UTF-8 as surrogates, and has no option for it
 TOLERANT: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
 VP8_SHOWN = 0x10  # a flag in a packet's first byte
 
