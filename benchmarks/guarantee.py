@@ -28,7 +28,7 @@ from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
 from withinpx.experiments.table import RunTable
 from withinpx.experiments.truth import TrueObject, at_frames, found_objects, is_outside, typical_distances
-from withinpx.experiments.zoo import count_outside, true_objects
+from withinpx.experiments.zoo import outside_frames, true_objects
 from withinpx.files import locked_folder
 from withinpx.jobs.job import Job, Row
 from withinpx.tracking.result import Result
@@ -45,6 +45,7 @@ COLUMNS = {
     **dict.fromkeys(("positions", "certified", "tight", "outside"), int),
     **dict.fromkeys(("theorem_px", "bound_px", "set_px", "error_px", "largest_px", "floor_px"), float),
     "seconds": float,
+    "outside_frames": str,
 }
 CHANGING = {"turning", "perspective"}  # nuisances of objects that change their appearance
 UNCOMPRESSED = -1  # in the column crf
@@ -78,17 +79,19 @@ def run_clip(seed: int, budget: float, device: str, appearance: int | Literal["a
     for index, obj in enumerate(objects):
         compared = nothing() if result is None or index not in found else compare(made, obj, result, found[index])
         own = {"seed": seed, "object": index, **about, "size_px": round(obj.size, 2), "positions": len(obj.frames)}
-        rows.append({**own, **compared, "outside": outside.get(index, 0), "seconds": seconds})
+        wrong = outside.get(index, [])
+        counted = {"outside": len(wrong), "outside_frames": " ".join(map(str, wrong)), "seconds": seconds}
+        rows.append({**own, **compared, **counted})
     return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
-def outside_of(made: ZooClip, objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, int]:
-    """Certified positions outside their bound, of every track, by the object that it is usually nearest to."""
-    counts = dict.fromkeys(range(len(objects)), 0)
+def outside_of(made: ZooClip, objects: Sequence[TrueObject], tracks: Tracks) -> dict[int, list[int]]:
+    """Frames of certified positions outside their bound, by the object that their track is usually nearest to."""
+    frames: dict[int, list[int]] = {index: [] for index in range(len(objects))}
     for column in range(tracks.objects):
         nearest = int(np.argmin([typical_distances(obj, tracks)[column] for obj in objects]))
-        counts[nearest] += count_outside(made, tracks, column)
-    return counts
+        frames[nearest] += outside_frames(made, tracks, column).tolist()
+    return frames
 
 
 def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:

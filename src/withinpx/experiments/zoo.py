@@ -166,20 +166,20 @@ def count_certified(made: ZooClip, tracks: Tracks) -> tuple[int, int]:
         int((at_frames(objects[index].frames, tracks, tracks.certified)[:, column] == 1).sum())
         for index, column in found_objects(objects, tracks).items()
     )
-    return certified, sum(count_outside(made, tracks, column) for column in range(tracks.objects))
+    return certified, sum(len(outside_frames(made, tracks, column)) for column in range(tracks.objects))
 
 
-def count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
-    """Certified positions of a track that are outside a bound around the object that they are of.
+def outside_frames(made: ZooClip, tracks: Tracks, column: int) -> np.ndarray:
+    """The frames in which a track's certified position is outside a bound around the object that it is of.
 
     That is the object that the track is usually nearest to; of objects that look alike, whose identity is certified
     apart from their positions, the one that is nearest in this frame. A position in a frame that shows nothing of the
     object is outside; frames that show a part of it are not compared.
     """
     rows = np.flatnonzero(tracks.certified[:, column])
-    if not len(rows):
-        return 0
     frames = tracks.frames[rows]  # the frames of a generated clip are numbered from 0
+    if not len(rows):
+        return frames
     positions, raw, theorem_px = (values[rows, column] for values in (tracks.positions, tracks.z, tracks.theorem_px))
     distances = np.linalg.norm(positions[:, None] - made.truth[frames], axis=-1)
     distances = np.where(np.isnan(distances), np.inf, distances)
@@ -188,4 +188,5 @@ def count_outside(made: ZooClip, tracks: Tracks, column: int) -> int:
     truth, shown = made.truth[frames, nearest], made.visible[frames, nearest]
     beyond = is_outside(positions, truth, tracks.bounds[rows, column])
     beyond |= is_outside(raw, truth, theorem_px) & ~(alike & np.isnan(theorem_px))  # none of a divided region's objects
-    return int((beyond & ((shown >= WHOLE) | (shown == 0))).sum())
+    outside: np.ndarray = frames[beyond & ((shown >= WHOLE) | (shown == 0))]
+    return outside
