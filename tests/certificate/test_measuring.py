@@ -71,8 +71,10 @@ def test_an_object_whose_template_accepts_another_one_where_that_is_is_refused(
     """Else a frame in which the network found the other object would be accepted. By its own eps it accepts none."""
     nothing = case.find({})
     assert not membership._mistaken(case, [measured], nothing)
-    careless = replace(measured, search=replace(measured.search, eps=20 * measured.search.eps))
-    check = membership._mistaken(case, [careless], nothing)[measured.index]
+    other = membership._candidate(case, case.certificate.objects[1])
+    assert other is not None
+    careless = replace(measured.search, template=other.search.template, eps=3 * measured.search.eps)
+    check = membership._mistaken(case, [replace(measured, search=careless)], nothing)[measured.index]
     assert (check.name, check.met) == ("mismatch", False)
     assert check.value > 0
     refused = case.certificate.objects[0].with_check(check)

@@ -213,7 +213,7 @@ def test_a_second_peak_in_the_heatmap_is_refused_frame_by_frame(
 
 
 def test_a_heatmap_that_is_always_pulled_away_is_refused(tracked: TrackedClip, good: Observations) -> None:
-    certificate = judged(tracked.detector, replace(good, leakage=with_column(good.leakage, 2, 1.5)))
+    certificate = judged(tracked.detector, replace(good, leakage=with_column(good.leakage, 2, 30.0)))
     assert failed(certificate, 2) == {"heatmap"}
     assert certificate.of(0).certified
 

@@ -192,14 +192,27 @@ def test_pixels_in_another_object_s_box_do_not_count() -> None:
     assert both[0, 0] < 0.25 * find_feasible(searches, pixels, seen).residual[0, 0]
 
 
-def test_an_object_that_is_hidden_by_another_can_be_anywhere() -> None:
-    positions = np.array([[[30.0, 32.0], [30.0, 32.0]]])
-    pixels = frames_with([(blob(0), positions[:, 0]), (blob(1), positions[:, 1])])
+@pytest.mark.parametrize(("beside", "known"), [(0.0, False), (19.0, True)])
+def test_an_object_most_of_which_another_one_hides_has_no_set(beside: float, known: bool) -> None:
+    """It contradicts nothing that the frame shows, wherever it is. Where half of it is seen, that says where it is."""
+    positions = np.array([[[30.0, 32.0], [30.0 + beside, 32.0]]])
+    pixels = frames_with([(blob(1), positions[:, 1]), (blob(0), positions[:, 0])])
     seen = observed(positions)
     seen.box[:, 1] = 24.0
     sets = find_feasible([Search(smooth(blob(0)), 3.0, eps=0.2), None], pixels, seen)
-    assert (sets.low[0, 0] <= positions[0, 0] - 3.0).all()
-    assert (sets.high[0, 0] >= positions[0, 0] + 3.0).all()
+    assert np.isfinite(sets.low[0, 0]).all() == known
+    if known:
+        assert (sets.low[0, 0] <= positions[0, 0]).all()
+        assert (sets.high[0, 0] >= positions[0, 0]).all()
+
+
+def test_a_frame_without_the_object_has_no_set_even_if_any_residual_is_allowed() -> None:
+    """Beside the pixels that are compared, a template leaves what they show, and explains nothing of it."""
+    positions = np.array([[[30.0, 32.0]]])
+    seen, careless = observed(positions), Search(smooth(blob(0)), 20.0, eps=1e3)
+    with_object, without = (frames_with([(blob(0), positions[:, 0] + away)], 0.02) for away in (0.0, 20.0))
+    assert np.isfinite(find_feasible([careless], with_object, seen).low).all()
+    assert np.isnan(find_feasible([careless], without, seen).low).all()
 
 
 @pytest.mark.parametrize(("off", "known"), [(0.0, True), (2.0, True), (6.0, False)])

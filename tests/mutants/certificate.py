@@ -44,7 +44,7 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "`heatmap` is always met",
         ASSUMPTIONS,
-        '"px", usual <= LARGEST_LEAKAGE, message)',
+        '"px", usual <= limits.leakage, message)',
         '"px", True, message)',
         CHECK_TESTS,
     ),
@@ -123,8 +123,8 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "the heatmap is judged by frames that training saw",
         ASSUMPTIONS,
-        "_heatmap(kept_out, index, scale),",
-        "_heatmap(all_frames, index, scale),",
+        "_heatmap(kept_out, index, limits, scale),",
+        "_heatmap(all_frames, index, limits, scale),",
         CHECK_TESTS,
     ),
     Mutant(
@@ -144,15 +144,22 @@ CERTIFICATE_MUTANTS = (
     Mutant(
         "the heatmap may be pulled away in half of the frames",
         ASSUMPTIONS,
-        "for q in (0.9, 1.0)",
-        "for q in (0.5, 1.0)",
+        "np.quantile(leakage, 0.9)",
+        "np.quantile(leakage, 0.5)",
         CHECK_TESTS,
     ),
     Mutant(
         "the heatmap may be pulled away by two pixels",
         ASSUMPTIONS,
-        "LARGEST_LEAKAGE = 1.0 ",
-        "LARGEST_LEAKAGE = 2.0 ",
+        "USUAL_LEAKAGE = 1.0 ",
+        "USUAL_LEAKAGE = 2.0 ",
+        CHECK_TESTS,
+    ),
+    Mutant(
+        "the heatmap may be pulled away by more than the theorem's bound",
+        ASSUMPTIONS,
+        "min(usual_leakage(kept_out, index), bound)",
+        "usual_leakage(kept_out, index)",
         CHECK_TESTS,
     ),
     Mutant(

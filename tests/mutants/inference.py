@@ -9,9 +9,24 @@ RECEPTIVE_FIELD, RENDER = "model/receptive_field.py", "model/render.py"
 OBSERVATION_TESTS = ("inference/test_observation.py",)
 REGISTRATION_TESTS = ("inference/test_registration.py",)
 TOUCHING, TOUCHING_TESTS = "inference/touching.py", ("inference/test_touching.py",)
+FEASIBLE, FEASIBLE_TESTS = "inference/feasible.py", ("inference/test_feasible.py",)
 MASK_TESTS = ("inference/test_masks.py",)
 
 INFERENCE_MUTANTS = (
+    Mutant(
+        "a frame that shows nothing of an object has a set",
+        FEASIBLE,
+        "    if must_show:",
+        "    if False:",
+        FEASIBLE_TESTS,
+    ),
+    Mutant(
+        "a frame that shows a tenth of an object has a set",
+        FEASIBLE,
+        "SHOWN = 0.5 ",
+        "SHOWN = 0.1 ",
+        FEASIBLE_TESTS,
+    ),
     Mutant(
         "views that training never saw need not agree with a silhouette",
         TOUCHING,

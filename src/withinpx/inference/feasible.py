@@ -28,6 +28,7 @@ MOST_CELLS = 64  # whole pixels; a set that covers more of them is not searched 
 ROUNDING = 1e-4  # of the residual: the whole-pixel search is in single precision
 CELLS_AT_ONCE = 512  # that are searched finely in one product of matrices
 PARTS = 4  # along each axis, into which the cells at the ends of a set are divided
+SHOWN = 0.5  # of a template's energy: a frame that shows less of it, where it fits best, does not show the object
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,8 @@ def find_feasible(
             own = replace(search, template=search.template.scaled(size))
             same = _Seen(shown[sizes == size], z[sizes == size], middle[sizes == size])
             located = _Located(own, pixels, same, zoom)
-            for name, values in _search(own, located, boxes.free(index, located.windows)).items():
+            free = boxes.free(index, located.windows)
+            for name, values in _search(own, located, free, must_show=True).items():
                 getattr(found, name)[same.frames, index] = values if values.ndim == 1 else values / zoom
     return found
 
@@ -224,8 +226,13 @@ def _search(
     cells: Bool[Tensor, "b i j"] | None = None,
     *,
     trim: bool = True,
+    must_show: bool = False,
 ) -> dict[str, Array]:
-    """One object in the frames that show it, each in a window; only in these cells of whole pixels, if given."""
+    """One object in the frames that show it, each in a window; only in these cells of whole pixels, if given.
+
+    A template that lies beside all pixels that are compared contradicts none of them, whatever they show. With
+    ``must_show`` such a frame has no set.
+    """
     template, counted = search.template, located.counted(free)
     maps = image_maps(located.difference, located.background, counted)
     square = (counted * located.difference**2).sum(dim=(1, 2, 3))
@@ -245,6 +252,8 @@ def _search(
     result.refine(template, located, counted, square)
     if trim:
         result.trim(template, located, counted, square, search.eps)
+    if must_show:
+        result.leave_out_unshown(template, located, square)
     return result.arrays(template.pool, search.eps)
 
 
@@ -403,6 +412,21 @@ class _Result:
             cell, part = (residual <= eps).nonzero().T
             corner = low[own[cell]] + first[part]
             self._extend(frame[own[cell]], corner, corner + 1 / (PHASES * PARTS))
+
+    def leave_out_unshown(self, template: Template, located: _Located, square: Float[Tensor, " b"]) -> None:
+        """Leave out the sets of frames in which the template, where it fits best, explains too little.
+
+        What it explains is by how much it lessens the squared residual: all of its energy if the object is there and
+        is seen whole.
+        """
+        (frame,) = torch.isfinite(self._best).all(dim=1).nonzero(as_tuple=True)
+        column, row = (self._best[frame].floor().long() - self._first[frame]).T
+        row, column = row.clamp(0, located.height - template.height), column.clamp(0, located.width - template.width)
+        background = _patches(located.background, template, frame, row, column).permute(0, 3, 1, 2)
+        opacity, colour = (values[0, 0].to(background) for values in template.phases)
+        energy = (colour - opacity * background).square().sum(dim=(1, 2, 3))
+        unshown = frame[square[frame] - self._residual[frame] ** 2 < SHOWN * energy]
+        self._low[unshown], self._high[unshown] = torch.inf, -torch.inf
 
     def _corner(self, frame: Tensor, row: Tensor, column: Tensor) -> Float[Tensor, "k 2"]:
         return (self._first[frame] + torch.stack([column, row], dim=-1)).double()
