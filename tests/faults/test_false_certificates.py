@@ -116,7 +116,10 @@ def test_no_certified_position_is_outside_its_bound_and_violations_are_refused(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        verdicts = list(pool.map(judge, range(320) if torture.full else SHORT))
+        verdicts = []
+        for verdict_of_clip in pool.map(judge, range(320) if torture.full else SHORT):
+            verdicts.append(verdict_of_clip)
+            print(verdict_of_clip, flush=True)  # shown by --capture=no: the full count takes an hour
     good = [clip for clip in verdicts if clip.good]
     torture.count(
         ROW,
