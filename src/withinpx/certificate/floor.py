@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 def position_floor(template: Template, stage: PlantingStage, positions: Array) -> float | None:
     """A standard deviation in px of the frames, larger axis; None if no part of the frames is at rest."""
-    windows = _windows_at_rest(template, stage, positions)
+    windows = windows_at_rest(template, stage, positions)
     if len(windows) < FEWEST_WINDOWS:
         return None
     background = np.mean([background for _, background in windows], axis=0)
@@ -35,7 +35,7 @@ def position_floor(template: Template, stage: PlantingStage, positions: Array) -
     return max(floors)
 
 
-def _windows_at_rest(template: Template, stage: PlantingStage, positions: Array) -> list[tuple[Array, Array]]:
+def windows_at_rest(template: Template, stage: PlantingStage, positions: Array) -> list[tuple[Array, Array]]:
     """Differences from the background, and it, where the object is at other times and nothing changed."""
     height, width = stage.changed.shape[1:]
     pool, size = template.pool, np.array([template.width, template.height])

@@ -139,12 +139,13 @@ def search_boxes(search: Search, pixels: Pixels, where: Where, zoom: float = 1.0
     return result
 
 
-def boxes_of_others(seen: Observations, frame: int, index: int, zoom: float) -> Boxes:
-    """The boxes of all other objects in a frame, and what is near them: (k, 4), px of the frame."""
+def boxes_of_others(seen: Observations, frame: int, index: int | None, zoom: float) -> Boxes:
+    """The boxes of all objects but one in a frame, and what is near them: (k, 4), px of the frame."""
     middle, half = seen.centre[frame] + seen.offset[frame], seen.box[frame] / 2 + NEAR_PX
     corners = np.concatenate([middle - half, middle + half], axis=-1) * zoom
     present = seen.present[frame].copy()
-    present[index] = False
+    if index is not None:
+        present[index] = False
     return np.asarray(np.nan_to_num(corners[present]).round(), int)
 
 
