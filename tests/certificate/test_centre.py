@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from withinpx.certificate.centre import LUMA, MARGIN_PX, Centre, centre_of, take_portrait
+from withinpx.certificate.centre import LUMA, Centre, centre_of, take_portrait
+from withinpx.certificate.ends import MARGIN_PX
 
 Outline = Sequence[tuple[float, float]]
 FINE = 16  # samples per pixel and axis, of which a pixel is the mean
@@ -62,6 +63,44 @@ def test_the_centre_of_the_box_lies_within_the_tolerance(outline: Outline, noise
     found = measured(outline, at, frames_of(outline, at, noise))
     assert is_within(found, (0.0, 0.0))
     assert max(found.tolerance) < 0.5
+
+
+def blurred(frames: NDArray[np.uint8], lens_px: float) -> NDArray[np.uint8]:
+    """As a lens out of focus shows them."""
+    return np.stack([cv2.GaussianBlur(frame, (0, 0), lens_px)[..., None] for frame in frames])
+
+
+SHARP_ANGLE = [(-7.79, 4.81), (7.79, 4.81), (-3.61, -4.81)]  # at its right end
+SMALL_TRIANGLE = [(3.29, -3.7), (3.29, 3.7), (-3.29, 0.57)]
+
+
+def test_ends_that_are_blurred_alike_hardly_widen_the_tolerance() -> None:
+    """Each edge is known to 3 px, and whatever is true of one end is true of the other."""
+    at = centres()
+    found = measured(SQUARE, at, blurred(frames_of(SQUARE, at), 1.2))
+    assert is_within(found, (0.0, 0.0))
+    assert found.tolerance[0] < 0.4
+
+
+@pytest.mark.parametrize("outline", [TRIANGLE, SHARP_ANGLE, SMALL_TRIANGLE])
+def test_a_blurred_tip_opposite_a_flat_end_is_allowed_for(outline: Outline) -> None:
+    at = centres()
+    found = measured(outline, at, blurred(frames_of(outline, at), 1.5))
+    assert is_within(found, (0.0, 0.0))
+
+
+def test_a_blurred_end_that_is_fainter_than_the_other_is_allowed_for() -> None:
+    """One end has a third of the other's strength: half of the strength is further inside there."""
+    at = centres()
+    frames = frames_of(SQUARE, at).astype(np.float64)
+    columns = np.arange(SIDE) + 0.5
+    for frame, (x, _) in zip(frames, at, strict=True):
+        share = np.interp(columns - x, [-1.0, 5.0], [1.0, 1 / 3])
+        frame[...] = 60 + (frame - 60) * share[None, :, None]
+    found = measured(SQUARE, at, blurred(frames.round().astype(np.uint8), 1.2))
+    assert is_within(found, (0.0, 0.0))
+    alike = measured(SQUARE, at, blurred(frames_of(SQUARE, at), 1.2))
+    assert found.tolerance[0] > 2 * alike.tolerance[0]
 
 
 def test_a_position_that_is_off_by_a_constant_is_corrected_by_it() -> None:

@@ -465,7 +465,7 @@ CERTIFICATE_MUTANTS = (
     ),
     Mutant(
         "an edge ends where it is last seen",
-        "certificate/centre.py",
+        "certificate/ends.py",
         "hidden = seen / (INNER * full - seen)",
         "hidden = 0.0",
         ("certificate/test_centre.py",),

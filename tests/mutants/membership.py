@@ -3,8 +3,8 @@
 from tests.mutants.mutant import Mutant
 
 RULES, CERTIFICATE, DETECTOR = "theory/set_membership.py", "certificate/certificate.py", "tracking/detector.py"
-MEMBERSHIP, APPEARANCE, CENTRE, PLANTING, FLOOR = (
-    f"certificate/{name}.py" for name in ("membership", "appearance", "centre", "planting", "floor")
+MEMBERSHIP, APPEARANCE, CENTRE, ENDS, PLANTING, FLOOR = (
+    f"certificate/{name}.py" for name in ("membership", "appearance", "centre", "ends", "planting", "floor")
 )
 FEASIBLE, TEMPLATE, OVERLAP = (f"inference/{name}.py" for name in ("feasible", "template", "overlap"))
 CASE = "certificate/case.py"
@@ -174,10 +174,38 @@ MEMBERSHIP_MUTANTS = (
     ),
     Mutant(
         "the faint edge of an object is not a part of it",
-        CENTRE,
+        ENDS,
         "OUTER = 1 / 16",
         "OUTER = 0.45",
         CENTRE_TESTS,
+    ),
+    Mutant(
+        "ends are taken for alike, however they look",
+        ENDS,
+        "return largest**2",
+        "return 1.0",
+        CENTRE_TESTS,
+    ),
+    Mutant(
+        "blur does not make ends look more alike",
+        ENDS,
+        "return largest**2",
+        "return largest",
+        CENTRE_TESTS,
+    ),
+    Mutant(
+        "ends are compared even if blur reaches from one to the other",
+        ENDS,
+        "UNTOUCHED = 0.5 ",
+        "UNTOUCHED = 9.0 ",
+        CENTRE_TESTS,
+    ),
+    Mutant(
+        "the edges of ends that are alike may be at any shares of one interval only",
+        RULES,
+        "near[one, 0] + far[other, 0]",
+        "near[one, 0] + far[one, 0]",
+        RULE_TESTS,
     ),
     Mutant(
         "a shadow does not widen the tolerance",

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from withinpx.theory.set_membership import alike_interval, centre_interval, cramer_rao, half_width, position_bound
 from withinpx.theory.set_membership import cell_residual as bound_of_cell
-from withinpx.theory.set_membership import centre_interval, cramer_rao, half_width, position_bound
 
 
 @given(seed=st.integers(0, 10_000), spread=st.floats(0.0, 3.0))
@@ -48,6 +48,29 @@ def test_the_middle_of_a_box_between_two_boxes_is_within_g(edges: tuple[float, .
     true = (start + first * near_gap + inner[1] + last * far_gap) / 2
     assert abs(true - middle) <= g + 1e-9
     assert g == pytest.approx((near_gap + far_gap) / 4)
+
+
+@given(seed=st.integers(0, 10_000), ratio=st.floats(1.0, 8.0))
+def test_the_middle_of_a_box_whose_ends_are_alike_lies_in_the_interval_of_their_ratio(seed: int, ratio: float) -> None:
+    """Where the strength falls to a share is known to an interval; true edges are at shares at most a ratio apart."""
+    random = np.random.default_rng(seed)
+    shares = np.sort(random.uniform(0.05, 0.5, 6))
+    near, far = (side * np.sort(random.uniform(1, 4, 6))[::-1] for side in (-1, 1))
+    slack = random.uniform(0, 0.2, (2, 6))
+    intervals = [
+        np.stack([edges - known, edges + known], axis=-1) for edges, known in zip((near, far), slack, strict=True)
+    ]
+    low, high = alike_interval(intervals[0], intervals[1], shares, ratio)
+    for one, other in random.integers(0, 6, (20, 2)):
+        if max(shares[one] / shares[other], shares[other] / shares[one]) <= ratio:
+            true = (near[one] + random.uniform(-1, 1) * slack[0, one] + far[other]) / 2
+            assert low - 1e-9 <= true <= high + 1e-9
+    anyhow = alike_interval(intervals[0], intervals[1], shares, np.inf)
+    middle, g = centre_interval(
+        (intervals[0][:, 0].min(), intervals[1][:, 1].max()), (intervals[0][:, 1].max(), intervals[1][:, 0].min())
+    )
+    assert anyhow == pytest.approx((middle - g, middle + g))
+    assert anyhow[0] <= low <= high <= anyhow[1]
 
 
 def test_a_position_has_the_smaller_of_both_bounds_on_its_larger_axis() -> None:

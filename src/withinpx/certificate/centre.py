@@ -9,7 +9,6 @@ Edges are measured on the mean of all frames around the reported positions, on a
 noise averages out, and the object is seen at many fractions of a pixel.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,23 +17,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from withinpx.certificate.ends import FINE, MARGIN_PX, RING, ends_along_axes
 from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.inference.masks import object_strength
-from withinpx.inference.outline import INNER
 from withinpx.inference.overlap import Boxes, free_pixels
-from withinpx.theory.set_membership import centre_interval
 
-OUTER = 1 / 16  # of it: so far an edge is followed, and then goes on as before to where nothing is left
-FULL_SHARE = 0.25  # of the object's box: its strength is what so much of it exceeds
-FINE = 4  # nodes of the grid per pixel
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
 PAIRED = 0.25  # of the steps of hue between pairs of pixels, those within are at most, where hues have half the
 # resolution: 0 to 0.04 in H.264, 0.7 and more in frames that are not compressed
-MARGIN_PX = 4  # around the rendered box;
-RING = MARGIN_PX * FINE // 2  # nodes: the outer half of it shows the noise
 
 Array = NDArray[np.float64]
-Ends = tuple[float, float]  # of a box along one axis
 
 
 @dataclass(frozen=True)
@@ -179,77 +171,17 @@ def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     object may be no brighter or darker than the background: luma does not show it, but its hue does, whose inner box
     then reaches further. In a video whose hues have half the resolution it does so for other reasons.
     """
-    boxes = [_boxes(strength * lit, box) for strength in (portrait.colour, portrait.luma, portrait.hue)]
+    seen = [ends_along_axes(strength * lit, box) for strength in (portrait.colour, portrait.luma, portrait.hue)]
     ends = []
-    for colour, luma, hue, paired in zip(*boxes, portrait.paired, strict=True):
-        middle, g = centre_interval(*colour)
-        (near, far), (luma_near, luma_far), (hue_near, hue_far) = colour[1], luma[1], hue[1]
+    for colour, luma, hue, paired in zip(*seen, portrait.paired, strict=True):
+        middle, g = colour.centre()
+        (near, far), (luma_near, luma_far), (hue_near, hue_far) = colour.inner, luma.inner, hue.inner
         complete = paired or not (hue_near < luma_near - 1 / FINE or hue_far > luma_far + 1 / FINE)
         if complete and luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
-            other, smaller = centre_interval(*luma)
+            other, smaller = luma.centre()
             middle, g = (other, smaller) if smaller < g or np.isnan(g) else (middle, g)
         ends.append((middle - g, middle + g))
     return np.array(ends).T
-
-
-def _boxes(strength: Array, box: Array) -> list[tuple[Ends, Ends]]:
-    """Along x and y, the ends of the outer and of the inner box; NaN if the noise hides them.
-
-    The noise is what the grid shows where there is no object: the most of it, or what a line of it usually shows. With
-    the latter, where a line beside the object shows more, the outer box is larger; the smaller of the two is taken.
-    """
-    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
-    full = float(np.nanquantile(strength, 1 - share))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
-        profiles = [np.nanmax(strength, axis=axis) for axis in (0, 1)]
-    rings = [np.concatenate([profile[:RING], profile[-RING:]]) for profile in profiles]
-    most = float(np.nanmax(np.concatenate(rings)))
-    boxes = []
-    for profile, ring in zip(profiles, rings, strict=True):
-        found = [_outer_and_inner(profile, full, noise) for noise in (most, float(np.nanmedian(ring)))]
-        boxes.append(min(found, key=lambda one: np.nan_to_num(one[0][1] - one[0][0], nan=np.inf)))
-    return boxes
-
-
-def _outer_and_inner(profile: Array, full: float, noise: float) -> tuple[Ends, Ends]:
-    """Between the two an edge is seen to fall; what the outer box adds is how far it goes on until nothing is left."""
-    seen = max(OUTER * full, noise)
-    hidden = np.nan  # over what is seen of the edge beyond the inner box; unknown if the noise hides most of it
-    if seen < INNER / 2 * full:
-        hidden = seen / (INNER * full - seen)
-    (first, _), (last, _) = _edges(profile, seen)
-    (_, near), (_, far) = _edges(profile, INNER * full)
-    return (first + hidden * (first - near), last + hidden * (last - far)), (near, far)
-
-
-def _edges(profile: Array, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where a profile falls below a level on both sides of its middle, each as the outermost and the innermost place.
-
-    In px from the middle. The two are one between neighbouring nodes of the grid; where nodes between are unknown, the
-    edge can be anywhere between those that are known, each of which is of pixels up to a quarter of a pixel away.
-    """
-    middle = len(profile) // 2
-    above, below = np.flatnonzero(profile > level), np.flatnonzero(profile <= level)
-    nowhere = (np.nan, np.nan)
-    if not len(above):
-        return nowhere, nowhere
-    start = int(above[np.abs(above - middle).argmin()])
-    before, after = below[below < start], below[below > start]
-    if not len(before) or not len(after):
-        return nowhere, nowhere
-    ends = []
-    for outside, step in ((int(before[-1]), 1), (int(after[0]), -1)):
-        beyond = above[step * above > step * outside]
-        inside = int(beyond[0] if step > 0 else beyond[-1])
-        if abs(inside - outside) == 1:
-            part = (profile[inside] - level) / (profile[inside] - profile[outside])
-            place = inside - step * float(part)
-            places = (place, place)
-        else:
-            places = (outside - step, inside + step)
-        ends.append(((places[0] - middle) / FINE, (places[1] - middle) / FINE))
-    return ends[0], ends[1]
 
 
 def centre_of(

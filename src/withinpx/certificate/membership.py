@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from withinpx.certificate.appearance import measure_appearance
 from withinpx.certificate.calibration import Shift
 from withinpx.certificate.case import Case, Footage, planted_check
-from withinpx.certificate.centre import FINE, MARGIN_PX, Centre, centre_of
+from withinpx.certificate.centre import Centre, centre_of
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
+from withinpx.certificate.ends import FINE, MARGIN_PX
 from withinpx.certificate.floor import position_floor
 from withinpx.certificate.mistaken import mistaken_frames
 from withinpx.certificate.outlines import (

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.certificate.case import Case, planted_check
-from withinpx.certificate.centre import FULL_SHARE
 from withinpx.certificate.certificate import Check, ObjectCertificate, SetMembership, frame_reasons
+from withinpx.certificate.ends import FULL_SHARE
 from withinpx.certificate.planting import paste_regions
 from withinpx.discovery.background import difference
 from withinpx.inference.observation import Feasible
