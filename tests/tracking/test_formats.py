@@ -17,9 +17,6 @@ from withinpx.tracking.exports import FORMATS, export
 from withinpx.tracking.options import Format
 from withinpx.tracking.tracks import Tracks
 
-# pynwb, sleap-io, movement and trackpy each have warnings of their own
-pytestmark = pytest.mark.filterwarnings("ignore")
-
 
 def needing(*packages: str) -> list[Any]:
     return [pytest.importorskip(package, reason=f"{package} is not in the test extra") for package in packages]
@@ -106,7 +103,7 @@ def movement_rows(dataset: Any) -> pd.DataFrame:
 
 
 def read_netcdf(folder: Path) -> pd.DataFrame:
-    return movement_rows(import_module("xarray").load_dataset(folder / "movement.nc"))
+    return movement_rows(import_module("xarray").load_dataset(folder / "movement.nc", engine="scipy"))
 
 
 def read_trackmate(folder: Path) -> pd.DataFrame:
@@ -129,8 +126,9 @@ READERS: list[tuple[Format, Callable[[Path], pd.DataFrame]]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:numpy.ndarray size changed")  # netCDF4, which movement brings
 @pytest.mark.parametrize("tracks", [made_up(), alike()], ids=["distinct", "alike"])
-@pytest.mark.parametrize(("name", "read"), READERS, ids=lambda item: getattr(item, "__name__", ""))
+@pytest.mark.parametrize(("name", "read"), READERS, ids=[read.__name__ for _, read in READERS])
 def test_the_positions_that_are_present_come_back_from_the_centre_of_the_first_pixel(
     name: Format, read: Callable[[Path], pd.DataFrame], tracks: Tracks, tmp_path: Path
 ) -> None:
@@ -166,6 +164,7 @@ def test_the_shortest_tracks_are_written(name: Format, tracks: Tracks, tmp_path:
 # --- what is particular to one format
 
 
+@pytest.mark.filterwarnings("ignore")  # trackpy 0.7 calls pandas as was usual before its version 3
 def test_trackpy_measures_the_displacements(tmp_path: Path) -> None:
     (trackpy,) = needing("trackpy")
     export(made_up(), tmp_path, ["trackpy"])
@@ -184,17 +183,28 @@ def test_tables_say_why_a_position_is_refused_and_what_is_known_of_identities(tm
         np.testing.assert_array_equal(table.identity_p, tracks.identity_p[row, number])
 
 
-def test_an_identity_that_is_guessed_keeps_its_probability(tmp_path: Path) -> None:
-    """1 where the link is proved; unknown is NaN."""
+def linked(tracks: Tracks) -> Any:
+    """1 where the link to the previous row is proved, its probability where it is guessed, else unknown."""
+    return np.where(tracks.identity_certified == 1, 1, tracks.identity_p)
+
+
+def test_the_tracking_score_of_sleap_is_the_probability_of_the_link(tmp_path: Path) -> None:
     (sleap,) = needing("sleap_io")
     tracks = alike()
-    export(tracks, tmp_path, ["sleap", "idtracker"])
-    expected = np.where(tracks.identity_certified == 1, 1, tracks.identity_p)
+    export(tracks, tmp_path, ["sleap"])
     labels = sleap.load_slp(str(tmp_path / "tracks.slp"))
     scores = [instance.tracking_score for frame in labels for instance in frame.instances]
-    np.testing.assert_allclose(scores, expected[tracks.present], rtol=1e-6)
-    table = pd.read_csv(tmp_path / "trajectories_csv" / "id_probabilities.csv").iloc[tracks.frames, 1:]
-    np.testing.assert_allclose(table, np.where(tracks.present, expected, 0))  # idtracker.ai's 0 where absent
+    np.testing.assert_allclose(scores, linked(tracks)[tracks.present], rtol=1e-6)
+
+
+def test_idtracker_has_a_line_for_every_frame_and_the_probability_of_each_identity(tmp_path: Path) -> None:
+    tracks = alike()
+    export(tracks, tmp_path, ["idtracker"])
+    table = pd.read_csv(tmp_path / "trajectories_csv" / "id_probabilities.csv")
+    assert len(table) == 25  # frames 10, 12 ... 24 are tracked
+    assert table.iloc[[0, 9, 11, 23], 1:].isna().all(axis=None)
+    found = table.iloc[tracks.frames, 1:]
+    np.testing.assert_allclose(found, np.where(tracks.present, linked(tracks), 0))  # idtracker.ai's 0 where absent
 
 
 def test_a_bound_is_rounded_up(tmp_path: Path) -> None:

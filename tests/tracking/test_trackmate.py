@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from tests.tracking.scenes import HEIGHT, WIDTH, alike, made_up
 from withinpx.tracking.exports import export
@@ -59,6 +60,7 @@ def test_trackmate_declares_every_feature_and_each_is_a_number(tmp_path: Path) -
     for spot in spots_of(root):
         assert set(spot) == {"ID", "name", *features_of(root, "Spot")}  # none may be missing
         assert all(np.isfinite(float(value)) for key, value in spot.items() if key not in ("name", "BOUND_PX"))
+        assert float(spot["TIME_S"]) == alike().times_s[alike().frames == int(spot["FRAME"])]
     for kind, path in (("Edge", "AllTracks/Track/Edge"), ("Track", "AllTracks/Track")):
         declared, elements = features_of(root, kind), root.findall(f"Model/{path}")
         assert elements
@@ -84,6 +86,33 @@ def test_trackmate_links_each_object_to_its_next_position(tmp_path: Path) -> Non
         assert edges[-1]["IDENTITY_CERTIFIED"] == "0"
         assert float(edges[-1]["IDENTITY_P"]) == tracks.identity_p[-1, int(track.get("TRACK_ID"))]
         assert "IDENTITY_P" not in edges[0]
+
+
+def test_the_clock_of_trackmate_is_even(tmp_path: Path) -> None:
+    export(made_up(), tmp_path, ["trackmate"])
+    root = document(tmp_path)
+    interval = float(root.find("Settings/ImageData").get("timeinterval"))
+    for spot in spots_of(root):
+        assert float(spot["POSITION_T"]) == pytest.approx(int(spot["FRAME"]) * interval)
+
+
+@pytest.mark.filterwarnings("ignore")  # pycellin leaves the file open
+def test_pycellin_reads_positions_links_and_verdicts(tmp_path: Path) -> None:
+    pycellin: Any = pytest.importorskip("pycellin", reason="pycellin is not in the test extra")
+    tracks = made_up()
+    export(tracks, tmp_path, ["trackmate"])
+    lineages = pycellin.load_TrackMate_XML(str(tmp_path / "trackmate.xml")).data.cell_data
+    assert len(lineages) == 3
+    for number, lineage in lineages.items():
+        seen, spots = tracks.present[:, number], sorted((spot for _, spot in lineage.nodes(data=True)), key=frame_of)
+        assert [frame_of(spot) for spot in spots] == tracks.frames[seen].tolist()
+        assert lineage.number_of_edges() == seen.sum() - 1
+        bounds = [float(spot["BOUND_PX"]) for spot in spots]
+        np.testing.assert_allclose(bounds, tracks.bounds[seen, number])
+
+
+def frame_of(spot: dict[str, Any]) -> int:
+    return int(spot["FRAME"])
 
 
 def test_a_refused_spot_says_why_and_has_no_bound(tmp_path: Path) -> None:

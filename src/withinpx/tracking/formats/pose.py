@@ -34,7 +34,8 @@ def write_sleap(run: Run, folder: Path) -> None:
     tracks = run.tracks
     shape = [int(tracks.frames[-1]) + 1, tracks.height, tracks.width, 3]
     clip = UNNAMED_CLIP if run.clip is None else str(run.clip)
-    video = sleap.Video(filename=clip, backend_metadata={"shape": shape}, open_backend=False)
+    about_video = {"shape": shape} if Path(clip).is_dir() else {"shape": shape, "type": "MediaVideo"}
+    video = sleap.Video(filename=clip, backend_metadata=about_video, open_backend=False)
     skeleton = sleap.Skeleton(nodes=[BODY_PART], name="object")
     identities = [sleap.Track(object_name(index)) for index in range(tracks.objects)]
     positions, scores, links = centred(tracks), tracks.scores, link_probability(tracks)

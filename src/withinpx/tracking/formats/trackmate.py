@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from withinpx.files import atomic_file, naming_file
-from withinpx.tracking.formats.run import Run, bounds, centred, frame_interval_s, seconds
+from withinpx.tracking.formats.run import Run, bounds, centred, frame_interval_s
 from withinpx.tracking.tracks import Tracks
 
 FILE = "trackmate.xml"
@@ -25,6 +25,7 @@ SPOT_FEATURES: dict[str, Declared] = {
     "VISIBILITY": ("Visibility", "Visibility", "NONE", True),
     "BOUND_PX": ("Proved bound on the error", "Bound", "LENGTH", False),
     "CERTIFIED": ("Certified", "Certified", "NONE", True),
+    "TIME_S": ("Time in the recording", "Time", "TIME", False),
 }
 EDGE_FEATURES: dict[str, Declared] = {
     "SPOT_SOURCE_ID": ("Source spot ID", "Source ID", "NONE", True),
@@ -53,7 +54,7 @@ def write_trackmate(run: Run, folder: Path) -> None:
 def _lines(run: Run) -> Iterator[str]:
     """Line by line: the document of a long recording is larger than the tracks."""
     tracks = run.tracks
-    units = "frame" if seconds(tracks) is None else "sec"
+    units = "frame" if frame_interval_s(tracks) is None else "sec"
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<TrackMate version="{VERSION}">'
     yield f'<Model spatialunits="pixel" timeunits="{units}">'
@@ -79,7 +80,7 @@ def _text(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return str(int(value))
     if isinstance(value, float | np.floating):
-        return "NaN" if np.isnan(value) else f"{value:.10g}"  # as Java reads it
+        return "NaN" if np.isnan(value) else f"{value:.15g}"  # as Java reads it
     return str(value)
 
 
@@ -96,8 +97,9 @@ def _spot_id(tracks: Tracks, row: int, index: int) -> int:
 
 
 def _times(tracks: Tracks) -> list[float]:
-    times = seconds(tracks)
-    return [float(time) for time in (tracks.frames if times is None else times)]
+    """TrackMate's clock is even: the number of a frame times the interval. The recording's own time is ``TIME_S``."""
+    interval = frame_interval_s(tracks) or 1.0
+    return [frame * interval for frame in tracks.frames.tolist()]
 
 
 def _spots(tracks: Tracks) -> Iterator[str]:
@@ -120,6 +122,7 @@ def _spots(tracks: Tracks) -> Iterator[str]:
                 "VISIBILITY": 1,
                 "BOUND_PX": float(bound[row, index]),
                 "CERTIFIED": bool(tracks.certified[row, index]),
+                "TIME_S": float(tracks.times_s[row]),
             }
             yield _element("Spot", spot)
         yield "</SpotsInFrame>"
