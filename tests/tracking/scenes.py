@@ -45,6 +45,14 @@ def made_up(frames: int = 8) -> Tracks:
     return refused(refused(tracks, ~present, "absent"), at_border, "border")
 
 
+def alike() -> Tracks:
+    """The last link of each object is guessed, as of objects that look the same; all others are as if distinct."""
+    tracks = made_up()
+    proved, guessed = tracks.identity_certified.copy(), np.full(tracks.present.shape, np.nan)
+    proved[-1], guessed[-1] = 0, [0.9, 0.8, 0.7]
+    return replace(tracks, classes=np.zeros(3, np.int64), step_px=4.0, proved=proved, guessed=guessed)
+
+
 def refused(tracks: Tracks, which: NDArray[np.bool_], reason: str) -> Tracks:
     """The tracks with these positions (f, n) refused."""
     return replace(

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tests.tracking.scenes import HEIGHT, WIDTH, made_up
 from withinpx.errors import InputError
-from withinpx.tracking import exports
-from withinpx.tracking.exports import export, run_lengths
+from withinpx.tracking import masks
+from withinpx.tracking.exports import export
+from withinpx.tracking.formats.coco import run_lengths
 from withinpx.tracking.tracks import Tracks
 
 
@@ -47,7 +48,7 @@ def test_run_lengths_decode_to_the_mask(share: float, size: tuple[int, int]) -> 
 @old_arrays
 @pytest.mark.parametrize("detector", [None, SizeOnly((WIDTH, HEIGHT))], ids=["boxes", "masks"])
 def test_coco_tools_load_boxes_scores_and_masks(detector: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "object_mask", box_mask)
+    monkeypatch.setattr(masks, "object_mask", box_mask)
     coco: Any = import_module("pycocotools.coco").COCO
     tracks = made_up()
     results, images = export(tracks, tmp_path, ["coco"], detector)

@@ -1,4 +1,4 @@
-"""A detector as a file for other programs."""
+"""A finished run in other programs: its detector as ONNX, its tracks in the formats of other tools."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,30 +6,60 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from withinpx.errors import InputError
+from withinpx.tracking.options import Format
 
 
 @dataclass(frozen=True)
 class ExportCommand:
-    """Write a detector as one file for programs without PyTorch: frames in, positions with their verdicts out."""
+    """Write a finished run's tracks in the formats of other tools, or its detector for programs without PyTorch."""
 
-    detector: Positional[Path]
-    """A folder that `withinpx track` made."""
+    folder: Positional[Path]
+    """A folder that `withinpx track` made; with --to, also one of `withinpx detect`."""
+    to: tuple[Format, ...] = ()
+    """The formats to write the tracks in."""
     onnx: bool = False
-    """As ONNX."""
+    """The detector as ONNX: frames in, positions with their verdicts out."""
     out: Path | None = None
-    """The file to write; detector.onnx in the detector's folder if not given."""
+    """The folder to write the tracks to, or the ONNX file; in the run's folder if not given."""
+    clip: Path | None = None
+    """The recording, which SLEAP and TrackMate show behind the tracks; it is named in their files and not opened."""
 
     def run(self) -> None:
+        if bool(self.to) == self.onnx:
+            raise InputError("Choose what to write: the detector with --onnx, or the tracks with --to and formats.")
+        if self.onnx:
+            self._write_detector()
+        else:
+            self._write_tracks()
+
+    def _write_tracks(self) -> None:
+        from withinpx.tracking.exports import check_formats, check_nothing_is_replaced, export  # noqa: PLC0415
+        from withinpx.tracking.tracks import TRACKS, read_tracks  # noqa: PLC0415
+
+        check_formats(self.to)
+        if not (self.folder / TRACKS).is_file():
+            raise InputError(f"{self.folder} is no run, it has no {TRACKS}: name a folder that track or detect made.")
+        tracks, out = read_tracks(self.folder / TRACKS), self.out or self.folder
+        check_nothing_is_replaced(tracks, out, self.to)
+        detector = None
+        if "coco" in self.to and (self.folder / "detector.json").is_file():
+            from withinpx.tracking.detector import Detector  # noqa: PLC0415  (torch takes seconds to import)
+
+            detector = Detector.load(self.folder)
+        for path in export(tracks, out, self.to, detector, self.clip):
+            print(f"Wrote {path}")
+        if "coco" in self.to and detector is None:
+            print(f"The COCO results are without masks: {self.folder} has no detector, which renders them.")
+
+    def _write_detector(self) -> None:
         from withinpx.tracking.detector import Detector  # noqa: PLC0415
         from withinpx.tracking.onnx_file import NAME, write_onnx  # noqa: PLC0415
         from withinpx.tracking.onnx_graph import Verdicts  # noqa: PLC0415
 
-        if not self.onnx:
-            raise InputError("Choose the format to write the detector in: --onnx.")
-        path = self.out or self.detector / NAME
+        path = self.out or self.folder / NAME
         if path.exists():
             raise InputError(f"{path} exists already: name another file with --out, nothing was overwritten.")
-        detector = Detector.load(self.detector)
+        detector = Detector.load(self.folder)
         write_onnx(path, detector)
         width, height = detector.recording
         outputs = ", ".join(f"`{name}`" for name in Verdicts._fields)

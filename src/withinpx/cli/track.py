@@ -25,7 +25,7 @@ class TrackCommand(TrackOptions):
     device: Device = "auto"
     """Where to train."""
     export: tuple[Format, ...] = ()
-    """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
+    """Formats of other tools to write as well, as `withinpx export --to` does."""
     resume: bool = False
     """Continue an interrupted run in --out."""
     json: Json = False
@@ -35,13 +35,15 @@ class TrackCommand(TrackOptions):
         recording = open_recording(self.clip)  # a mistyped name is refused before anything else
         with reporting(True) as report:
             report(Event("reading"))
-            from withinpx.tracking.exports import export  # noqa: PLC0415  (torch takes seconds to import)
+            from withinpx.tracking.exports import check_formats, export  # noqa: PLC0415  (takes seconds)
             from withinpx.tracking.track import track  # noqa: PLC0415
+
+            check_formats(self.export)
 
             options = only(TrackOptions, self)
             result = track(recording, options, out=self.out, device=self.device, resume=self.resume, progress=report)
         if self.export:
-            export(result.tracks, self.out, self.export, result.detector)
+            export(result.tracks, self.out, self.export, result.detector, self.clip)
         if self.json:
             print_json(result.certificate.to_json())
         else:

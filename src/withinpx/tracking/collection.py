@@ -16,7 +16,7 @@ from withinpx.inference.run import Encoder
 from withinpx.jobs.job import Engine, Job, JobCallback, Row, run_jobs
 from withinpx.tracking.detect import Counts, check_first_frames, detect
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.exports import export
+from withinpx.tracking.exports import check_formats, export
 from withinpx.tracking.options import DetectOptions
 from withinpx.tracking.progress import Report, silent
 from withinpx.tracking.tracks import TRACKS, read_tracks
@@ -34,6 +34,7 @@ class Prepared:
 
 def prepare(detector: Path, clip: Path, options: DetectOptions) -> Prepared:
     """Load the detector and check the first frames, before anything is written."""
+    check_formats(options.export)
     loaded = Detector.load(detector).over(Selection(start=options.start, end=options.end, every=options.every))
     loaded = replace(loaded, model=loaded.model.to(choose_device(options.device)))
     recording = open_recording(clip)
@@ -64,7 +65,7 @@ def detect_recording(
         step_px=options.step,
     )
     if options.export:
-        export(read_tracks(folder / TRACKS), folder, options.export, detector)
+        export(read_tracks(folder / TRACKS), folder, options.export, detector, Path(prepared.recording.source))
     return counts, losses
 
 

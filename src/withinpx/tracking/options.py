@@ -9,7 +9,7 @@ from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
 
 BackgroundName = Literal["auto", "layered", "perspective", "nearby"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
-Format = Literal["coco", "mot", "dlc"]
+Format = Literal["coco", "mot", "dlc", "sleap", "movement", "nwb", "trackpy", "idtracker", "napari", "trackmate"]
 Kind = TypeVar("Kind")
 SPARE = 2.0  # px that the decoder is wider than the largest object seen
 LARGEST_OBJECT = LARGEST_RECEPTIVE_FIELD - SPARE
@@ -99,7 +99,7 @@ class DetectOptions:
     overlay: bool = True
     """Write overlay.mp4."""
     export: tuple[Format, ...] = ()
-    """Other tables to write: COCO results, MOTChallenge, DeepLabCut."""
+    """Formats of other tools to write as well, as `withinpx export --to` does."""
     device: DeviceName = "auto"
     """Where to compute."""
     certificate: Literal["sets", "theorem"] = "sets"
