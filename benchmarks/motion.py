@@ -1,26 +1,32 @@
 """Speed, acceleration and distance against the truth of generated clips, one row per object and length of interval.
 
-    python benchmarks/motion.py --seed 9400 --clips 4 --out results/motion
+    python benchmarks/motion.py --scenes 8 --zoo 4 --out results/motion
 
-``track`` is given the clip alone; the truth is used for the comparison only. Clips are those of the zoo with small
-frames in order, and without objects that look alike. A clip whose rows are in the table is not run again.
+A scene is new footage of the camera and the objects of the studio's demo, on other paths, found by its detector; a clip
+of the zoo is tracked. The truth is used for the comparison only. A clip whose rows are in the table is not run again.
 """
 
 import shlex
 import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
+import withinpx
 from clip_sweep import Report, run_clips
 from result_tables import markdown_table
-from withinpx import InputError, track
+from withinpx import Detector, InputError, track
+from withinpx.data.motion import smooth_paths
+from withinpx.data.scenes import MARGIN, leaving, write_clip_video
 from withinpx.data.stage import FRAMES_PER_SECOND
 from withinpx.data.zoo import zoo_clip, zoo_scene
 from withinpx.errors import BrokenTrainingError
@@ -34,16 +40,20 @@ from withinpx.tracking.motion import Motion
 from withinpx.tracking.tracks import Tracks
 
 TABLE = "objects.csv"
-KEY = ("seed", "object", "over")
+KEY = ("clip", "object", "over")
 COLUMNS = {
-    **dict.fromkeys(KEY, int),
+    "clip": str,
+    **dict.fromkeys(("object", "over"), int),
     "nuisances": str,
     **dict.fromkeys(("intervals", "measured", "speed_outside", "accelerations", "acceleration_outside"), int),
     **dict.fromkeys(("distances", "distance_outside"), int),
     **dict.fromkeys(("speed", "error", "half_width", "limits_width", "seconds"), float),
 }
 OVER = (1, 5, 15)  # frames from the start of an interval to its end
-LEFT_OUT = {"unordered", "alike"}
+DEMO = Path(withinpx.__file__).parent / "studio" / "demo" / "out"
+DEMO_SCENE = {"frames": 60, "width": 160, "height": 120, "seed": 2}  # withinpx.studio.make_demo
+NOISE = 2.55  # levels, of a scene
+LEFT_OUT = {"unordered", "alike"}  # of the zoo
 WIDEST = 160  # px: clips of larger frames are left out, so that a processor does
 ROUNDING = 1e-9
 
@@ -55,23 +65,47 @@ positions is outside the limits that are proved for it; it must be 0. Medians ar
 `limits_width` from the lower to the upper limit of the speed."""
 
 
-def run_clip(seed: int, budget: float, device: str) -> list[Row]:
-    """Rows of one clip."""
+def scene_clip(seed: int) -> tuple[list[TrueObject], int, Tracks, str]:
+    """The demo's objects on other paths, all in view, coded as the demo was; found by the demo's detector."""
+    stage = leaving(**DEMO_SCENE).stage
+    paths = smooth_paths(len(stage.objects), stage.frames, (stage.width, stage.height), MARGIN, seed)
+    objects = tuple(replace(obj, path=path) for obj, path in zip(stage.objects, paths, strict=True))
+    made = replace(stage, objects=objects, camera=replace(stage.camera, noise=0.0)).render()
+    noise = np.random.default_rng((seed, 1)).normal(0, NOISE, made.clip.frames.shape)
+    noisy = np.clip(np.round(made.clip.frames + noise), 0, 255).astype(np.uint8)
+    with TemporaryDirectory() as folder:
+        video = Path(folder) / "scene.mp4"
+        write_clip_video(video, replace(made.clip, frames=noisy))
+        tracks = Detector.load(DEMO).detect(video)
+    frames = np.arange(stage.frames)
+    truth = [TrueObject(str(index), frames, made.truth[:, index], obj.size) for index, obj in enumerate(stage.objects)]
+    return truth, stage.frames, tracks, ""
+
+
+def zoo_tracked(seed: int, budget: float, device: str) -> tuple[list[TrueObject], int, Tracks | None, str]:
+    """A clip of the zoo, tracked; there are no tracks if it is refused."""
     made = zoo_clip(seed)
-    started = time.monotonic()
     tracks: Tracks | None = None
-    with suppress(InputError, BrokenTrainingError):  # a refused clip has no speed
+    with suppress(InputError, BrokenTrainingError):
         tracks = track(made.clip, progress=False, budget=budget, device=device).tracks
+    return true_objects(made), len(made.clip.frames), tracks, " ".join(made.nuisances)
+
+
+Clip = Callable[[], tuple[list[TrueObject], int, Tracks | None, str]]
+
+
+def run_clip(name: str, clip: Clip) -> list[Row]:
+    """Rows of one clip."""
+    started = time.monotonic()
+    objects, frames, tracks, nuisances = clip()
     seconds = round(time.monotonic() - started, 1)
-    objects = true_objects(made)
     found = {} if tracks is None else found_objects(objects, tracks)
     rows = []
     for over in OVER:
         motion = None if tracks is None else tracks.motion(over)
         for index, obj in enumerate(objects):
-            known = at_all_frames(obj, len(made.clip.frames))
-            compared = compare(motion, found.get(index), known, over)
-            own = {"seed": seed, "object": index, "over": over, "nuisances": " ".join(made.nuisances)}
+            compared = compare(motion, found.get(index), at_all_frames(obj, frames), over)
+            own = {"clip": name, "object": index, "over": over, "nuisances": nuisances}
             rows.append({**own, **compared, "seconds": seconds})
     return [{name: row[name] for name in COLUMNS} for row in rows]
 
@@ -153,7 +187,7 @@ def report_lines(runs: Sequence[Row]) -> list[str]:
             for name in ("speed", "error", "half_width", "limits_width")
         ]
         lengths = (total["distances"], total["distance_outside"])
-        rows.append([over, len({run["seed"] for run in own}), *(total[name] for name in shown), *lengths, *middle])
+        rows.append([over, len({run["clip"] for run in own}), *(total[name] for name in shown), *lengths, *middle])
     return markdown_table((*names, "distances", "distance outside", *medians), rows)
 
 
@@ -168,10 +202,15 @@ def run(options: Namespace) -> None:
     with locked_folder(options.out):
         table = RunTable(options.out / TABLE, KEY, COLUMNS)
         report = Report(table, "Motion", READING, report_lines)
+        clips: dict[str, Clip] = {
+            f"scene {seed}": partial(scene_clip, seed) for seed in range(options.seed, options.seed + options.scenes)
+        }
+        for seed in small_seeds(options.seed, options.zoo):
+            clips[f"zoo {seed}"] = partial(zoo_tracked, seed, options.budget, options.device)
         jobs = [
-            Job(f"clip {seed}", run_clip, (seed, options.budget, options.device))
-            for seed in small_seeds(options.seed, options.clips)
-            if {"seed": seed, "object": 0, "over": OVER[0]} not in table
+            Job(name, run_clip, (name, clip))
+            for name, clip in clips.items()
+            if {"clip": name, "object": 0, "over": OVER[0]} not in table
         ]
         run_clips(options, table, report, jobs, command(options), budget=options.budget)
         report.write()
@@ -179,7 +218,7 @@ def run(options: Namespace) -> None:
 
 
 def command(options: Namespace) -> str:
-    chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
+    chosen = {name: getattr(options, name) for name in ("seed", "scenes", "zoo", "device", "workers")}
     flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
     budget = ["--budget", f"{options.budget:g}"]
     return shlex.join(["python", "benchmarks/motion.py", "--out", "results/motion", *flags, *budget])
@@ -188,8 +227,9 @@ def command(options: Namespace) -> str:
 def parsed(arguments: Sequence[str]) -> Namespace:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE} and its README")
-    parser.add_argument("--seed", type=int, default=9400, help="from which clips are chosen")
-    parser.add_argument("--clips", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=9400, help="of the first clip")
+    parser.add_argument("--scenes", type=int, default=8, help="new footage of the demo's objects; no training")
+    parser.add_argument("--zoo", type=int, default=0, help="clips that are tracked")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
     parser.add_argument("--budget", type=float, default=120.0, help="of `track`, seconds per clip")

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-import withinpx
 from tests.tracking.scenes import made_up, never_present, refused
 from withinpx.cli import main
+from withinpx.data.recording import Recording
 from withinpx.errors import InputError
 from withinpx.tracking.motion import Motion
-from withinpx.tracking.tracks import Tracks, read_tracks, write_tracks
+from withinpx.tracking.options import DetectOptions, TrackOptions
+from withinpx.tracking.track import run_config
+from withinpx.tracking.tracks import Tracks, TracksWriter, read_tracks, write_tracks
 
 
 def at_rate(tracks: Tracks, rate: float) -> Tracks:
@@ -216,8 +218,6 @@ def test_columns_in_mm_follow_all_others_and_are_read_back(tmp_path: Path) -> No
 
 
 def test_angles_are_filled_in_before_the_columns_in_mm(tmp_path: Path) -> None:
-    from withinpx.tracking.tracks import TracksWriter  # noqa: PLC0415
-
     tracks = replace(made_up(), mm_per_px=0.5)
     angles = np.where(tracks.present, 12.5 + np.arange(8)[:, None], np.nan)
     with TracksWriter(tmp_path / "tracks.csv") as writer:
@@ -232,12 +232,18 @@ def test_angles_are_filled_in_before_the_columns_in_mm(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", [0.0, -0.1, float("nan"), float("inf"), 1e-12, 1e9])
 def test_a_scale_that_no_footage_has_is_refused(scale: float) -> None:
     for made in (
-        lambda: withinpx.TrackOptions(mm_per_px=scale),
+        lambda: TrackOptions(mm_per_px=scale),
         lambda: replace(made_up(), mm_per_px=scale),
-        lambda: withinpx.tracking.options.DetectOptions(mm_per_px=scale),
+        lambda: DetectOptions(mm_per_px=scale),
     ):
         with pytest.raises(InputError, match="mm per px: give a known length"):
             made()
+
+
+def test_runs_of_before_scales_were_known_are_still_resumed() -> None:
+    recording = Recording("clip.mp4")
+    assert "mm_per_px" not in run_config(recording, TrackOptions())
+    assert run_config(recording, TrackOptions(mm_per_px=0.5))["mm_per_px"] == 0.5
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

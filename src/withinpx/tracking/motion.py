@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+LEAST_RATE, MOST_RATE = 1e-6, 1e9  # frames per second
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +163,7 @@ def _check(tracks: Tracks, over: int) -> None:
 def _times(tracks: Tracks, frame_rate: float | None) -> tuple[Array, bool]:
     """When each frame was recorded: s, or its number if there is no clock and no rate is given."""
     if frame_rate is not None:
-        if not (np.isfinite(frame_rate) and frame_rate > 0):
+        if not LEAST_RATE <= frame_rate <= MOST_RATE:
             raise InputError(f"The frame rate is {frame_rate:g}: give the frames per second of the recording.")
         return tracks.frames / frame_rate, True
     if np.isfinite(tracks.times_s).all():
