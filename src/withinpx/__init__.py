@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from withinpx.discovery.inspection import Inspection
     from withinpx.model import Autoencoder, BackgroundMode, NetworkConfig
     from withinpx.tracking.detector import Detector
+    from withinpx.tracking.measure import measure
+    from withinpx.tracking.motion import Motion
     from withinpx.tracking.options import TrackOptions
     from withinpx.tracking.progress import Event
     from withinpx.tracking.result import Result, load_result
@@ -51,6 +53,7 @@ _MODULES = {
     "Event": "tracking.progress",
     "FitSettings": "training.fit",
     "Inspection": "discovery.inspection",
+    "Motion": "tracking.motion",
     "NetworkConfig": "model",
     "Result": "tracking.result",
     "Selection": "data.selection",
@@ -60,6 +63,7 @@ _MODULES = {
     "fit": "training.fit",
     "inspect": "tracking.track",
     "load_result": "tracking.result",
+    "measure": "tracking.measure",
     "measured_shift": "certificate.calibration",
     "read_clip": "data.recording",
     "read_tracks": "tracking.tracks",
@@ -79,6 +83,7 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Inspection",
+    "Motion",
     "NetworkConfig",
     "Result",
     "Selection",
@@ -91,6 +96,7 @@ __all__ = [
     "fit",
     "inspect",
     "load_result",
+    "measure",
     "measured_shift",
     "read_clip",
     "read_tracks",

@@ -28,6 +28,7 @@ def test_each_recording_has_its_folder_and_a_finished_one_is_left_alone(
     Image.new("RGB", (WIDTH + 1, HEIGHT)).save(clips[2] / "b.png")
     out = tmp_path / "out"
     options = ["--out", str(out), "--every", "4", "--no-overlay", "--export", "mot", "--device", "cpu"]
+    options += ["--mm-per-px", "0.5"]
     command = ["detect", str(tracked.folder), *map(str, clips), *options]
     with pytest.raises(SystemExit) as stop:
         main(command)
@@ -49,8 +50,9 @@ def test_each_recording_has_its_folder_and_a_finished_one_is_left_alone(
         "second/verdicts.csv",
     ]
     before = read_tracks(tracked.folder / "tracks.csv").positions[::4]
-    after = read_tracks(out / "second" / "tracks.csv").positions
-    np.testing.assert_allclose(after, before, atol=2e-4)
+    after = read_tracks(out / "second" / "tracks.csv")
+    np.testing.assert_allclose(after.positions, before, atol=2e-4)
+    assert after.mm_per_px == 0.5
 
     (out / "first" / "tracks.csv").write_text("kept")
     shutil.rmtree(out / "second")

@@ -21,6 +21,7 @@ from withinpx.cli.evaluate import EvaluateCommand
 from withinpx.cli.export import ExportCommand
 from withinpx.cli.fit import FitCommand
 from withinpx.cli.inspect import InspectCommand
+from withinpx.cli.measure import MeasureCommand
 from withinpx.cli.reproduce import ReproduceCommand
 from withinpx.cli.studio import StudioCommand
 from withinpx.cli.theory import BoundCommand, DesignCommand
@@ -35,6 +36,7 @@ Command = (
     | Annotated[DetectCommand, subcommand("detect")]
     | Annotated[EditCommand, subcommand("edit")]
     | Annotated[ExportCommand, subcommand("export")]
+    | Annotated[MeasureCommand, subcommand("measure")]
     | Annotated[StudioCommand, subcommand("studio")]
     | Annotated[BoundCommand, subcommand("bound")]
     | Annotated[DesignCommand, subcommand("design")]

@@ -63,6 +63,7 @@ def detect_recording(
         losses=losses,
         encoder=prepared.encoder,
         step_px=options.step,
+        mm_per_px=options.mm_per_px,
     )
     if options.export:
         export(read_tracks(folder / TRACKS), folder, options.export, detector, Path(prepared.recording.source))

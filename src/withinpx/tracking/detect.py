@@ -89,17 +89,20 @@ def detect(
     frames: Iterator[Frame] | None = None,
     sets: bool = True,
     step_px: float | None = None,
+    mm_per_px: float | None = None,
 ) -> Counts:
     """Stream a recording through a detector; with a folder, write tracks.csv and overlay.mp4 into it.
 
     ``on_chunk`` receives every part in turn. ``frames`` are the recording's frames if they are decoded already. Without
     ``sets`` the bound is the theorem's only. ``step_px``: the largest step of objects that look alike, None if unknown.
+    ``mm_per_px``: the scale that the tracks get.
     """
     counts, directions = Counts(), Directions()
     with ExitStack() as stack:
         receivers: list[OnChunk] = [] if on_chunk is None else [on_chunk]
         table = None if folder is None else stack.enter_context(TracksWriter(folder / TRACKS))
-        for chunk in chunks(detector, recording, losses, encoder, frames, sets=sets, step_px=step_px, report=report):
+        for part in chunks(detector, recording, losses, encoder, frames, sets=sets, step_px=step_px, report=report):
+            chunk = replace(part, tracks=replace(part.tracks, mm_per_px=mm_per_px))
             if folder is not None and overlay and not counts.frames:
                 receivers.append(stack.enter_context(_overlay(detector, chunk.tracks, folder)).add_chunk)
             for receive in receivers:

@@ -85,7 +85,12 @@ class Detector:
         return self.selection.scale
 
     def detect(
-        self, source: Source, *, out: str | PathLike[str] | None = None, progress: bool | Report = False
+        self,
+        source: Source,
+        *,
+        out: str | PathLike[str] | None = None,
+        progress: bool | Report = False,
+        mm_per_px: float | None = None,
     ) -> Tracks:
         """The objects in other footage of the same camera; with ``out``, the table and an overlay are written there."""
         from withinpx.tracking.detect import Collected, detect  # noqa: PLC0415  (detect needs this class)
@@ -93,7 +98,8 @@ class Detector:
         collected = Collected()
         with reporting(progress) as report:
             folder = None if out is None else Path(out)
-            detect(self, open_recording(source), folder, report=report, on_chunk=collected.add)
+            recording = open_recording(source)
+            detect(self, recording, folder, report=report, on_chunk=collected.add, mm_per_px=mm_per_px)
         return collected.tracks()
 
     @cached_property

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar
 from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 from withinpx.theory.receptive_field import LARGEST_RECEPTIVE_FIELD
+from withinpx.tracking.scale import check_scale
 
 BackgroundName = Literal["auto", "layered", "perspective", "nearby"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
@@ -76,9 +77,13 @@ class TrackOptions(InspectOptions):
     of objects that look alike are proved. Measured if not given."""
     overlay: bool = True
     """Write overlay.mp4."""
+    mm_per_px: float | None = None
+    """How long a pixel is in the scene, mm: a known length in mm divided by its length in px. The table then has
+    positions and bounds in mm as well."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_scale(self.mm_per_px)
         if not 1 <= self.largest_object <= LARGEST_OBJECT:
             raise InputError(
                 f"The largest object is {self.largest_object:g} px: a network renders objects of 1 to "
@@ -108,3 +113,8 @@ class DetectOptions:
     """The largest step along an axis, px, of objects that look alike; measured if not given."""
     backend: Literal["torch", "onnx"] = "torch"
     """`onnx` runs the encoder with onnxruntime, over the whole frame."""
+    mm_per_px: float | None = None
+    """How long a pixel is in the scene, mm; the table then has positions and bounds in mm as well."""
+
+    def __post_init__(self) -> None:
+        check_scale(self.mm_per_px)

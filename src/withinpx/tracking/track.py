@@ -114,6 +114,12 @@ def read_and_inspect(
     return inspect_clip(clip, options.background, options.count, on_progress)
 
 
+def run_config(recording: Recording, options: TrackOptions) -> dict[str, Any]:
+    """What ``run.json`` says of a run; runs of before scales were known have none."""
+    config = {"data": recording.source, **asdict(options)}
+    return {name: value for name, value in config.items() if name != "mm_per_px" or value is not None}
+
+
 @dataclass(frozen=True)
 class _Run:
     recording: Recording
@@ -145,8 +151,7 @@ class _Run:
 
     def _begin(self, resume: bool) -> None:
         if self.out is not None:
-            config = {"data": self.recording.source, **asdict(self.options)}
-            begin_run(self.out, config, resume, may_change=("budget", HYPOTHESES))
+            begin_run(self.out, run_config(self.recording, self.options), resume, may_change=("budget", HYPOTHESES))
 
     def _track(self, resume: bool) -> Result:
         started = time.monotonic()
@@ -224,6 +229,7 @@ class _Run:
             on_chunk=receive,
             frames=clip.stream() if as_recorded else None,  # no frame is decoded twice
             step_px=self.options.step,
+            mm_per_px=self.options.mm_per_px,
         )
         if self.out is None:
             return Result(detector, self.recording, None, collected.tracks(), background, hypotheses)

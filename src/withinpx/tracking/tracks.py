@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
-from math import ceil, isnan
+from math import ceil, isnan, log10
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 
 from withinpx.errors import InputError
 from withinpx.files import atomic_file, naming_file, read_json, writable_folder, write_json
+from withinpx.tracking.scale import check_scale
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from withinpx.tracking.motion import Motion
 
 TRACKS = "tracks.csv"
 COLUMNS = (
@@ -29,8 +32,9 @@ COLUMNS = (
 )
 DECIMALS = 4  # of every px value in the table
 CODE = "code_"  # a column for each entry of the appearance code, if there is one, follows the others
-ANGLE = "angle_deg"  # the last column; tables of before it was added have none
+ANGLE = "angle_deg"  # follows them; tables of before it was added have none
 ANGLE_DECIMALS = 1
+MM = ("x_mm", "y_mm", "bound_mm")  # the last columns, if the scale is known
 
 Array = NDArray[np.float64]
 
@@ -70,8 +74,10 @@ class Tracks:
     proved: Array | None = None  # (f, n), of objects that look alike: ``identity_certified``
     guessed: Array | None = None  # (f, n), of those: ``identity_p``
     angles_deg: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (f, n), direction from x to y; NaN if unknown
+    mm_per_px: float | None = None  # how long a pixel is in the scene; None if unknown
 
     def __post_init__(self) -> None:
+        check_scale(self.mm_per_px)
         if not self.codes.size and self.codes.shape[:2] != self.present.shape:  # left out: there is no code
             object.__setattr__(self, "codes", np.zeros((*self.present.shape, 0)))
         if not self.angles_deg.size:  # left out: none is known
@@ -219,9 +225,33 @@ class Tracks:
                 "set_px": _up(self.set_px),
                 **{f"{CODE}{number}": entry for number, entry in enumerate(codes)},
                 ANGLE: self.angles_deg.ravel().round(ANGLE_DECIMALS),
+                **self._in_mm(),
             },
-            columns=list(columns_with(len(codes))),
+            columns=list(columns_with(len(codes), mm=self.mm_per_px is not None)),
         )
+
+    def _in_mm(self) -> dict[str, Array]:
+        """Positions and bounds in mm, from the top-left corner; nothing if the scale is unknown."""
+        if self.mm_per_px is None:
+            return {}
+        decimals = decimals_of(self.mm_per_px)
+        positions = np.where(self.present[..., None], self.positions, np.nan).reshape(-1, 2) * self.mm_per_px
+        bounds = self.bounds * self.mm_per_px + 0.5 * 10.0**-decimals  # positions are rounded here
+        columns = (*positions.T.round(decimals), _up(bounds, decimals))
+        return dict(zip(MM, columns, strict=True))
+
+    def motion(self, over: int = 1, frame_rate: float | None = None) -> "Motion":
+        """Speed, acceleration and distance of every object with proved limits, between frames ``over`` rows apart.
+
+        ``frame_rate`` takes the place of the recording's time stamps.
+
+        >>> motion = read_tracks("tracked/tracks.csv").motion(over=4, frame_rate=25)
+        >>> motion.speed.shape, bool((motion.speed_low <= motion.speed_high)[motion.linked].all())
+        ((24, 3), True)
+        """
+        from withinpx.tracking.motion import motion_of  # noqa: PLC0415  (it needs this class)
+
+        return motion_of(self, over, frame_rate)
 
     def to_xarray(self) -> Any:
         """A dataset with the dimensions that ``movement`` expects; needs the extra ``xarray``.
@@ -290,14 +320,23 @@ class Tracks:
         return np.where(self.present, np.where(self.certified, 1.0, 0.5), 0.0)
 
 
-_NOT_PER_FRAME = ("width", "height", "unordered", "step_px", "classes", "proved", "guessed")
+_NOT_PER_FRAME = ("width", "height", "unordered", "step_px", "classes", "proved", "guessed", "mm_per_px")
 _ARRAYS = tuple(item.name for item in fields(Tracks) if item.name not in _NOT_PER_FRAME)
 _PAIRS = ("positions", "sizes", "z")
 
 
-def columns_with(entries: int) -> tuple[str, ...]:
-    """The columns of a table of objects whose code has so many entries."""
-    return (*COLUMNS, *(f"{CODE}{number}" for number in range(entries)), ANGLE)
+def columns_with(entries: int, *, mm: bool = False) -> tuple[str, ...]:
+    """The columns of a table of objects whose code has so many entries, of a scene whose scale is known or not."""
+    return (*COLUMNS, *(f"{CODE}{number}" for number in range(entries)), ANGLE, *(MM if mm else ()))
+
+
+def decimals_of(unit_px: float) -> int:
+    """How many decimals a value in units of so many per pixel needs to be as exact as one in px.
+
+    >>> decimals_of(1.0), decimals_of(0.12), decimals_of(25.0)
+    (4, 5, 4)
+    """
+    return DECIMALS + max(0, ceil(-log10(unit_px)))
 
 
 def _extra(package: str) -> Any:
@@ -307,9 +346,9 @@ def _extra(package: str) -> Any:
         raise InputError(f"{package} is not installed: pip install 'withinpx[{package}]'.") from None
 
 
-def _up(bounds: Array) -> Array:
+def _up(bounds: Array, decimals: int = DECIMALS) -> Array:
     """Rounded up: rounding must not make a bound tighter."""
-    factor = 10**DECIMALS
+    factor = 10.0**decimals
     return np.asarray(np.ceil(bounds.ravel() * factor - 1e-6) / factor)
 
 
@@ -365,7 +404,7 @@ class TracksWriter:
         self._last = tracks[-1:]
 
     def finish(self, angles_deg: Array) -> None:
-        """Fill the last column (f, n), which is not known before all frames are; nothing can be added then."""
+        """Fill the column of angles (f, n), which are not known before all frames are; nothing can be added then."""
         if not np.isfinite(angles_deg).any():
             return
         with naming_file(self._path):
@@ -375,9 +414,12 @@ class TracksWriter:
                 filled.open("w", newline="", encoding="utf-8") as table,
                 self._part.open(newline="", encoding="utf-8") as rows,
             ):
-                table.write(next(rows))
+                header = next(rows)
+                table.write(header)
+                after = len(MM) if header.rstrip("\n").endswith(MM[-1]) else 0  # columns behind it, none of them text
                 for row, angle in zip(rows, angles_deg.ravel().round(ANGLE_DECIMALS).tolist(), strict=True):
-                    table.write(row if isnan(angle) else f"{row[:-1]}{angle}\n")
+                    before, *others = row.rstrip("\n").rsplit(",", after)
+                    table.write(row if isnan(angle) else ",".join([f"{before}{angle}", *others]) + "\n")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -393,6 +435,8 @@ class TracksWriter:
                 about = {name: getattr(self._last, name) for name in ("width", "height", "unordered")}
                 if self._last.classes is not None:
                     about |= {"step_px": self._last.step_px, "classes": self._last.classes.tolist()}
+                if self._last.mm_per_px is not None:
+                    about |= {"mm_per_px": self._last.mm_per_px}
                 write_json(self._path.with_suffix(".json"), about)
 
 
@@ -442,7 +486,7 @@ def read_tracks(path: str | PathLike[str], width: int | None = None, height: int
 
 def _codes(table: "pd.DataFrame", objects: int) -> Array:
     """The appearance codes (f, n, k), zeros where an object is absent."""
-    names = list(table.columns[len(COLUMNS) : -1])
+    names = [name for name in table.columns[len(COLUMNS) :] if name.startswith(CODE)]
     codes = np.nan_to_num(table[names].to_numpy(np.float64))
     return np.asarray(codes.reshape(len(table) // objects, objects, len(names)))
 
@@ -451,7 +495,7 @@ def _read_about(path: Path) -> dict[str, Any]:
     beside = path.with_suffix(".json")
     about = read_json(beside) if beside.exists() else None
     required = {"width", "height", "unordered"}
-    if not isinstance(about, dict) or set(about) not in (required, required | {"step_px", "classes"}):
+    if not isinstance(about, dict) or set(about) - {"mm_per_px"} not in (required, required | {"step_px", "classes"}):
         raise InputError(
             f"The frame size of {path} is unknown ({beside.name} is missing or broken): give width and height."
         )
@@ -483,6 +527,8 @@ def _read_table(path: Path) -> "pd.DataFrame":
 
 def _columns_like(header: Sequence[str]) -> tuple[str, ...]:
     """The columns that a table with this header must have; one of before angles were added has none."""
+    if tuple(header[-len(MM) :]) == MM:
+        return (*columns_with(max(0, len(header) - 1 - len(MM) - len(COLUMNS))), *MM)
     if header[-1:] == [ANGLE]:
         return columns_with(max(0, len(header) - 1 - len(COLUMNS)))
     return columns_with(max(0, len(header) - len(COLUMNS)))[:-1]
