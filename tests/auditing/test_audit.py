@@ -121,6 +121,20 @@ def test_a_swap_in_refused_frames_is_proved_at_the_first_certified_one() -> None
     assert verdict_of(audit, 20, "fly 0").reason == "touching"
 
 
+def test_before_a_swap_that_hides_the_first_object_nothing_is_called_wrong() -> None:
+    """Seen from its first certified frame on, the identity is at the other object."""
+    tracks, truth = made_tracks()
+    where = np.zeros(truth.shape[:2], np.bool_)
+    where[:5, 0] = True
+    foreign = truth.copy()
+    foreign[5:30, [0, 1]] = truth[5:30, [1, 0]]
+    for hidden in (refused(tracks, where), refused(tracks, where, "absent") | {"present": tracks.present & ~where}):
+        audit = audited(as_table(foreign), replace(tracks, **hidden))
+        assert audit.counts["wrong"] == 0
+        assert audit.counts["undecided"] == 5
+        assert {swap.frame for swap in audit.swaps} == {5, 30}
+
+
 def test_a_shift_is_found_while_an_identity_changes() -> None:
     """Between two objects a position may be either's; one that is neither's is wrong."""
     tracks, truth = made_tracks()
@@ -200,7 +214,8 @@ def test_another_point_than_the_centre_is_wrong_unless_its_offset_is_measured() 
     tracks, truth = made_tracks()
     plain = audited(as_table(truth + THORAX), tracks)
     assert plain.counts["wrong"] > 0.9 * truth[..., 0].size
-    assert sum("another point than the centre" in note for note in plain.notes) == 3
+    (note,) = (note for note in plain.notes if "another point than the centre" in note)
+    assert all(f"px from object {index}" in note for index in range(3))
     measured = audited(as_table(truth + THORAX), tracks, offset="measured")
     assert measured.counts["wrong"] == 0
     for offset in measured.measured:

@@ -1,6 +1,6 @@
 """Images of the frames to check: the foreign position, and the object's with its bound."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +51,7 @@ def crop(frame: Pixels, drawn: ToDraw) -> Pixels:
     factor = max(1, round(SIDE_PX / side))
     image = enlarged(part, factor)
     x, y = ((value - low) * factor for value, low in zip(drawn.centre, (left, top), strict=True))
-    mark = Mark(str(drawn.object), (x, y), drawn.bound_px * factor, True, rgb(colour_of(drawn.object)))
+    mark = Mark("", (x, y), drawn.bound_px * factor, True, rgb(colour_of(drawn.object)))
     draw_marks(image, [{drawn.object: mark}])
     return _with_ring(image, drawn, (left, top), factor)
 
@@ -79,6 +79,3 @@ def _with_ring(image: Pixels, drawn: ToDraw, corner: tuple[int, int], factor: in
         pen.ellipse((x - 9, y - 9, x + 9, y + 9), outline=fill, width=width)
         pen.ellipse((x - 1 - width / 2, y - 1 - width / 2, x + 1 + width / 2, y + 1 + width / 2), fill=fill)
     return np.asarray(canvas)
-
-
-Images = Mapping[int, Pixels]

@@ -92,23 +92,21 @@ def notes(
 
 
 def _systematic(evidence: Evidence, verdicts: Verdicts, measured: Sequence[Offset]) -> list[str]:
-    """Objects most of whose positions are wrong by one and the same offset."""
+    """Objects most of whose positions are wrong, with the offset that most of them share."""
+    shifted = [
+        (index, measured[index].middle)
+        for index in sorted(set(verdicts.objects.tolist()) - {-1})
+        if (verdicts.verdicts[verdicts.objects == index] == WRONG).mean() >= SYSTEMATIC
+    ]
+    if not shifted:
+        return []
     origin = evidence.foreign.origin
-    found = []
-    for index, offset in enumerate(measured):
-        own = verdicts.objects == index
-        if not own.any() or (verdicts.verdicts[own] == WRONG).mean() < SYSTEMATIC:
-            continue
-        x, y = offset.middle
-        half = {"corner": -0.5, "centre": 0.5}.get(origin, np.inf)
-        advice = "--offset measured judges the motion of such a point"
-        if max(abs(x - half), abs(y - half)) <= ALIKE_PX:
-            advice = f"--origin {'centre' if origin == 'corner' else 'corner'} would explain it"
-        found.append(
-            f"Most positions of object {index} are off by about ({x:+.1f}, {y:+.1f}) px: another point than the centre "
-            f"of its box seems to be reported; {advice}."
-        )
-    return found
+    half = {"corner": -0.5, "centre": 0.5}.get(origin, np.inf)
+    advice = "another point than the centre of its box seems to be reported; --offset measured judges its motion"
+    if all(max(abs(x - half), abs(y - half)) <= ALIKE_PX for _, (x, y) in shifted):
+        advice = f"--origin {'centre' if origin == 'corner' else 'corner'} would explain it"
+    which = ", ".join(f"({x:+.1f}, {y:+.1f}) px from object {index}" for index, (x, y) in shifted)
+    return [f"Most positions are wrong in the same direction, {which}: {advice}."]
 
 
 def usual_bound(proved: np.ndarray) -> str:

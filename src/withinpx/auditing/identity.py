@@ -47,6 +47,7 @@ class Following:
 
     objects: Numbers  # (r,), -1 where the identity follows none
     others: Numbers  # (r,), a second candidate while the identity changes; -1 elsewhere
+    open: NDArray[np.bool_]  # (r,), no proof on both sides that the identity is at the object: another may be meant
     homes: Numbers  # (identities,), the object that each usually follows, -1 if none
     swaps: tuple[Swap, ...]
 
@@ -64,15 +65,16 @@ def follow(evidence: Evidence) -> Following:
     stays = [_stays(own, single[own]) if home >= 0 else [] for own, home in zip(rows, homes.tolist(), strict=True)]
     exchanged = _exchanges(stays, foreign.frames)
     objects, others = (np.full(len(foreign), -1) for _ in range(2))
+    unclosed = np.zeros(len(foreign), np.bool_)
     swaps: list[Swap] = []
     for identity, own in enumerate(rows):
         if homes[identity] < 0:
             continue
         kept = _kept(stays[identity], int(homes[identity]), exchanged, identity)
-        _assign(objects, others, own, kept or [_Stay(int(homes[identity]), (int(own[0]),))])
+        unclosed[own] = _assign(objects, others, own, kept or [_Stay(int(homes[identity]), (int(own[0]),))])
         found = (_swap(evidence, identity, stay, after) for stay, after in pairwise(kept))
         swaps += [swap for swap in found if swap is not None]
-    return Following(objects, others, homes, _with_partners(swaps))
+    return Following(objects, others, unclosed, homes, _with_partners(swaps))
 
 
 def _home(single: Numbers, nearest: Numbers, objects: int) -> int:
@@ -132,8 +134,8 @@ def _kept(stays: Sequence[_Stay], home: int, exchanged: set[Change], identity: i
     return kept
 
 
-def _assign(objects: Numbers, others: Numbers, rows: Numbers, kept: Sequence[_Stay]) -> None:
-    """Every row to the stay that it is in; between two, to both."""
+def _assign(objects: Numbers, others: Numbers, rows: Numbers, kept: Sequence[_Stay]) -> NDArray[np.bool_]:
+    """Every row to the stay that it is in; between two, to both. Returns which rows are in no stay."""
     starts = np.array([stay.rows[0] for stay in kept])
     ends = np.array([stay.rows[-1] for stay in kept])
     numbers = np.searchsorted(starts, rows, side="right").clip(min=1) - 1
@@ -141,6 +143,7 @@ def _assign(objects: Numbers, others: Numbers, rows: Numbers, kept: Sequence[_St
     objects[rows] = owners[numbers]
     between = (rows > ends[numbers]) & (numbers < len(kept) - 1)
     others[rows[between]] = owners[numbers[between] + 1]
+    return np.asarray((rows < starts[numbers]) | (rows > ends[numbers]))
 
 
 def _swap(evidence: Evidence, identity: int, stay: _Stay, after: _Stay) -> Swap | None:

@@ -18,6 +18,7 @@ STYLE = """
 .bars i.right { background: var(--good); }
 .bars i.wrong { background: var(--bad); }
 .worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 18px; }
+.worst { margin-bottom: 26px; }
 .worst figure { margin: 0; break-inside: avoid; }
 .worst img { display: block; width: 100%; height: auto; image-rendering: pixelated; border-radius: 8px; }
 .worst figcaption { font-size: 14px; line-height: 1.4; color: var(--soft); margin-top: 6px; }

@@ -65,7 +65,27 @@ def _compared(evidence: Evidence, following: Following) -> NDArray[np.int64]:
     prefers = np.select(
         [inside[0], inside[1], unproved[0], unproved[1]], [False, True, False, True], at_least[1] < at_least[0]
     )
-    return np.where((second >= 0) & prefers, second, first)
+    chosen = np.where((second >= 0) & prefers, second, first)
+    return _not_excluded(evidence, following, chosen)
+
+
+def _not_excluded(evidence: Evidence, following: Following, objects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the identity is not settled, and a position is not its object's, another object of which nothing is proved.
+
+    That is one it is near, or, if the identity changes in this clip, one that was not seen in the frame.
+    """
+    changes = np.isin(evidence.foreign.ids, [swap.identity for swap in following.swaps])
+    chosen = objects.copy()
+    for row in np.flatnonzero(following.open & (objects >= 0)).tolist():
+        if not evidence.outside[row, objects[row]]:
+            continue
+        near = int(evidence.nearest[row])
+        unseen = np.flatnonzero(~evidence.present[row]) if changes[row] else np.zeros(0, np.int64)
+        if near >= 0 and not evidence.certified[row, near]:
+            chosen[row] = near
+        elif len(unseen):
+            chosen[row] = unseen[0]
+    return chosen
 
 
 def _reasons(
