@@ -3,8 +3,8 @@
     python benchmarks/audit.py --out results/audit --runs audit_runs --clips 8
 
 Every clip is tracked from its pixels alone; its true positions, with errors planted into them, are audited. What
-``track`` made of a clip is kept in --runs and used again. Clips are those of the zoo that are small (for time), ordered
-and good: the theorem's assumptions hold by construction.
+``track`` made of a clip is kept in --runs and used again. Clips are the package's demo, and those of the
+zoo that are small (for time), ordered and good: the theorem's assumptions hold by construction.
 """
 
 import shlex
@@ -26,25 +26,27 @@ from withinpx import InputError, load_result, track
 from withinpx.auditing.audit import compare
 from withinpx.auditing.foreign import read_foreign
 from withinpx.auditing.result import Audit
+from withinpx.data.recording import Source
+from withinpx.data.scenes import demo_clip_path, demo_scene
+from withinpx.data.stage import GeneratedClip
 from withinpx.data.zoo import WHOLE, ZooClip, is_good, zoo_clip, zoo_scene
 from withinpx.errors import BrokenTrainingError
 from withinpx.experiments.table import RunTable
-from withinpx.experiments.truth import at_frames, found_objects
-from withinpx.experiments.zoo import true_objects
+from withinpx.experiments.truth import TrueObject, at_frames, found_objects
 from withinpx.files import locked_folder
 from withinpx.jobs.job import Job, Row
 from withinpx.tracking.tracks import Tracks
 
 TABLE = "planted.csv"
-KEY = ("seed", "kind")
+KEY = ("clip", "kind")
 COLUMNS = {
-    "seed": int,
-    "kind": str,
+    **dict.fromkeys(("clip", "kind"), str),
     **dict.fromkeys(
         ("objects", "positions", "certified", "planted", "provable", "found", "found_in_all", "wrong"), int
     ),
     "bound_px": float,
 }
+DEMO = "demo"
 WIDEST = 160  # px, of a clip
 SHIFTED, DROPPED = 0.3, 0.1  # of the positions
 LEAST, MOST = 0.5, 6.0  # times the bound, of a shift; log-uniform
@@ -56,9 +58,9 @@ as a table with frame, id, x and y. `none`: nothing is planted. `shift`: {SHIFTE
 {LEAST:g} to {MOST:g} times the bound in that row (in rows without one, the clip's median bound). `swap`: two identities
 are exchanged for 1 to {LONGEST} frames. `drop`: {DROPPED:.0%} are removed. `provable`: planted in certified rows (of a
 swap, its first frame and the one before, of both objects), and a shift of more than two bounds, or objects that are
-more than two bounds apart; these must all be `found`. `found in all`: of all that were planted. `wrong`: positions that were
-called wrong although neither they nor their identity was changed, and identities that were called swapped although they
-were not; it must be 0. A clip whose objects were refused has no certified position."""
+more than two bounds apart; these must all be `found`. `found in all`: of all that were planted. `wrong`: positions that
+were called wrong although neither they nor their identity was changed, and identities that were called swapped although
+they were not; it must be 0. A clip whose objects were refused has no certified position."""
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -81,16 +83,19 @@ class Truth:
         return np.asarray(self.whole & np.isfinite(self.bounds))
 
 
-def truth_of(made: ZooClip, tracks: Tracks) -> Truth:
+def truth_of(made: ZooClip | GeneratedClip, tracks: Tracks) -> Truth:
     whole = made.visible >= WHOLE
-    objects = true_objects(made)
+    sizes = np.median(made.sizes.max(axis=-1), axis=0)
+    objects = [
+        TrueObject(str(index), np.flatnonzero(own), made.truth[own, index], float(sizes[index]))
+        for index, own in enumerate(whole.T)
+    ]
     found = found_objects(objects, tracks)
     bounds = np.full(whole.shape, np.nan)
     for index, column in found.items():
-        bounds[:, int(objects[index].name)] = at_frames(np.arange(len(whole)), tracks, tracks.bounds)[:, column]
-    columns = {int(objects[index].name): column for index, column in found.items()}
+        bounds[:, index] = at_frames(np.arange(len(whole)), tracks, tracks.bounds)[:, column]
     positions = np.where(whole[..., None], made.truth, np.nan)
-    return Truth(positions, bounds, tuple(columns.get(index, -1) for index in range(whole.shape[1])))
+    return Truth(positions, bounds, tuple(found.get(index, -1) for index in range(whole.shape[1])))
 
 
 def audited(truth: Truth, positions: Array, tracks: Tracks) -> Audit:
@@ -187,13 +192,21 @@ PLANTED: dict[str, Callable[[Truth, Tracks, np.random.Generator], Found]] = {
 }
 
 
-def run_clip(seed: int, runs: Path, budget: float, device: str) -> list[Row]:
+def made_clip(name: str) -> tuple[ZooClip | GeneratedClip, Source, int]:
+    """A clip with its truth, what ``track`` is given of it, and a seed for what is planted."""
+    if name == DEMO:
+        return demo_scene(), demo_clip_path(), 0
+    made = zoo_clip(int(name))
+    return made, made.clip, int(name)
+
+
+def run_clip(name: str, runs: Path, budget: float, device: str) -> list[Row]:
     """One row per kind of error; of a clip that is refused, with nothing certified."""
-    made, folder = zoo_clip(seed), runs / str(seed)
+    (made, source, seed), folder = made_clip(name), runs / name
     tracks: Tracks | None = None
     with suppress(InputError, BrokenTrainingError):
         if not (folder / "log.jsonl").exists():  # it is written last
-            track(made.clip, out=folder, budget=budget, device=device, overlay=False, progress=False)
+            track(source, out=folder, budget=budget, device=device, overlay=False, progress=False)
         tracks = load_result(folder).tracks
     rows = []
     for number, (kind, plant) in enumerate(PLANTED.items()):
@@ -203,7 +216,7 @@ def run_clip(seed: int, runs: Path, budget: float, device: str) -> list[Row]:
             found = plant(truth, tracks, np.random.default_rng((seed, number)))
         certified = 0 if truth is None else int(truth.certified.sum())
         bound = "" if truth is None or not certified else round(float(np.median(truth.bounds[truth.certified])), 4)
-        about = (seed, kind, made.truth.shape[1], int((made.visible >= WHOLE).sum()), certified)
+        about = (name, kind, made.truth.shape[1], int((made.visible >= WHOLE).sum()), certified)
         rows.append(dict(zip(COLUMNS, (*about, *found, bound), strict=True)))
     return rows
 
@@ -218,11 +231,11 @@ def report_lines(runs: Sequence[Row]) -> list[str]:
     return markdown_table(header, rows)
 
 
-def chosen_seeds(first: int, clips: int) -> list[int]:
-    """The first so many seeds of clips that are small, ordered and good."""
+def chosen_clips(first: int, clips: int) -> list[str]:
+    """The demo, and the first seeds of clips that are small, ordered and good: so many in all."""
     scenes = (zoo_scene(seed) for seed in count(first))
     fitting = (scene.seed for scene in scenes if not scene.unordered and scene.width <= WIDEST and is_good(scene))
-    return list(islice(fitting, clips))
+    return [DEMO, *map(str, islice(fitting, clips - 1))]
 
 
 def run(options: Namespace) -> None:
@@ -230,9 +243,9 @@ def run(options: Namespace) -> None:
         table = RunTable(options.out / TABLE, KEY, COLUMNS)
         report = Report(table, "Errors planted for an audit", READING, report_lines)
         jobs = [
-            Job(f"clip {seed}", run_clip, (seed, options.runs, options.budget, options.device))
-            for seed in chosen_seeds(options.seed, options.clips)
-            if {"seed": seed, "kind": "none"} not in table
+            Job(f"clip {name}", run_clip, (name, options.runs, options.budget, options.device))
+            for name in chosen_clips(options.seed, options.clips)
+            if {"clip": name, "kind": "none"} not in table
         ]
         run_clips(options, table, report, jobs, command(options), budget=options.budget)
         report.write()

@@ -26,9 +26,9 @@ class Format:
 
 
 WITHINPX = Format("withinpx", "corner")
-TRACKPY = Format("trackpy", "centre")  # centres of mass of pixel indices
-TREX = Format("TRex", "centre")  # means of pixel indices
-IDTRACKER = Format("idtracker.ai", "centre")  # moments of contours through pixel indices
+TRACKPY = Format("trackpy", "centre")  # centres of mass of pixel indices, by its code
+TREX = Format("TRex", "centre")  # not documented; taken to be means of pixel indices
+IDTRACKER = Format("idtracker.ai", "centre")  # not documented; taken to be moments of contours in pixel indices
 SLEAP = Format("SLEAP", "centre")  # its documentation: the pixel's centre at (0, 0)
 DEEPLABCUT = Format("DeepLabCut", "centre")  # as in tracking/exports.py
 MOT = Format("MOTChallenge", "one", first_frame=1)  # frames, ids and boxes count from 1

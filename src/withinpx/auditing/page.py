@@ -83,8 +83,8 @@ def _verdict(audit: Audit) -> str:
     sentences = [
         f"Of {total} positions of {len(audit.foreign.names)} identities, {share[RIGHT]} are proved right{within}; "
         f"{share[WRONG]} are proved wrong; {share[UNDECIDED]} cannot be decided.",
-        f"{len(audit.swaps)} swaps of identities are proved. {int(audit.missing[:, audit.followed].sum())} times, the "
-        f"tracks have no position for an object that is certified.",
+        f"{len(audit.swaps)} swaps of identities are proved. The tracks lack "
+        f"{int(audit.missing[:, audit.followed].sum())} positions of objects that are certified.",
     ]
     bars = "".join(f'<i class="{kind}" style="width:{100 * counts[kind] / total:.2f}%"></i>' for kind in (RIGHT, WRONG))
     text = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
