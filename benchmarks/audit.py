@@ -157,7 +157,7 @@ def plant_swaps(truth: Truth, tracks: Tracks, random: np.random.Generator) -> Fo
     total = np.zeros(5, np.int64)
     frames, objects = truth.whole.shape
     for pair in combinations(range(objects), 2):
-        both = truth.whole[:, pair].all(axis=1)
+        both = np.asarray(truth.whole[:, pair].all(axis=1))
         starts = np.flatnonzero(both[1:] & both[:-1]) + 1
         for start in random.choice(starts, min(SWAPS, len(starts)), replace=False).tolist():
             end = min(frames, start + int(random.integers(1, LONGEST + 1)))

@@ -159,6 +159,22 @@ def test_a_swap_of_objects_that_look_alike_needs_their_identity_proved(proved: f
     assert found == ({0, 1} if proved else {1})  # identity 1 leaves object 1, whose links are proved
 
 
+@pytest.mark.parametrize(("proved", "verdict"), [(0.0, "right"), (1.0, "wrong")])
+def test_where_our_own_identity_is_guessed_no_position_is_wrong_for_it(proved: float, verdict: str) -> None:
+    """For two frames the position is in the set of an object that looks alike."""
+    tracks, truth = made_tracks()
+    links = np.ones(truth.shape[:2])
+    links[0], links[[20, 22]] = np.nan, proved
+    alike = replace(tracks, classes=np.zeros(3, np.int64), proved=links, step_px=9.0)
+    foreign = truth[:, :1].copy()
+    foreign[20:22, 0] = truth[20:22, 1]
+    audit = audited(as_table(foreign), alike)
+    assert {verdict_of(audit, frame, "fly 0").verdict for frame in (20, 21)} == {verdict}
+    foreign[21, 0] += 17  # in no set; another of the class may be there
+    audit = audited(as_table(foreign), alike)
+    assert verdict_of(audit, 21, "fly 0").verdict == ("wrong" if proved else "undecided")
+
+
 def test_dropped_positions_are_listed_and_are_not_wrong() -> None:
     tracks, truth = made_tracks()
     foreign = truth.copy()

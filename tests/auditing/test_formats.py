@@ -159,7 +159,7 @@ def test_trex_is_one_file_per_individual_in_cm(tmp_path: Path) -> None:
         x, y = (TRUTH[:, index] - 0.5).T * 0.02
         fields = {"frame": np.arange(6.0), "X": x + 1, "Y": y + 1, "X#wcentroid": x, "Y#wcentroid": y}
         fields |= {"cm_per_pixel": np.array(0.02), "missing": np.zeros(6)}
-        np.savez(tmp_path / f"video_fish{index}.npz", **fields)  # type: ignore[arg-type]
+        np.savez(tmp_path / f"video_fish{index}.npz", **fields)
     found = read(tmp_path)
     assert (found.program, found.part, found.names) == ("TRex", "wcentroid", ("0", "1"))
     is_truth(found)

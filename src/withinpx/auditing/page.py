@@ -7,7 +7,7 @@ from withinpx.auditing.crops import ToDraw, crop, read_frames
 from withinpx.auditing.findings import FrameToCheck, usual_bound
 from withinpx.auditing.options import ORIGIN_PX
 from withinpx.auditing.result import Audit
-from withinpx.auditing.verdicts import BOUND, NO_OBJECT, NOT_TRACKED, RIGHT, UNDECIDED, WRONG
+from withinpx.auditing.verdicts import BOUND, IDENTITY, NO_OBJECT, NOT_TRACKED, RIGHT, UNDECIDED, WRONG
 from withinpx.tracking.page_parts import as_png, document, embedded, percent, wide_table
 
 MOST_IMAGES = 12
@@ -27,6 +27,7 @@ STYLE = """
 REASONS = {  # why a position is undecided, beside those of a refused row
     NOT_TRACKED: "the frame was not tracked",
     NO_OBJECT: "no object was found there",
+    IDENTITY: "it may be that of another object that looks alike",
     BOUND: "its error may be more or less than what is allowed",
     "absent": "the object was not seen there",
 }

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from withinpx.auditing.evidence import Evidence
-from withinpx.auditing.identity import Following
+from withinpx.auditing.identity import Following, is_same
 
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "undecided"
 
 # why a position is not decided, beside the reasons of tracks.csv
 NOT_TRACKED = "not tracked"  # the frame
 NO_OBJECT = "no object"
+IDENTITY = "identity"  # of objects that look alike: ours may have been mistaken for another since
 BOUND = "bound"  # it may be off by more than --within, or by less
 # and what is known beside that it is wrong
 ANOTHER = "another object"
@@ -31,7 +32,7 @@ class Verdicts:
 
 
 def judge(evidence: Evidence, following: Following, within: float | None) -> Verdicts:
-    objects = _compared(evidence, following)
+    objects, mistakable = _of_the_class(evidence, _compared(evidence, following))
     matched = objects >= 0
     rows = np.arange(len(objects))
 
@@ -39,7 +40,7 @@ def judge(evidence: Evidence, following: Following, within: float | None) -> Ver
         return np.where(matched, values[rows, objects], np.nan)
 
     at_most, at_least, half = own(evidence.at_most), own(evidence.at_least), own(evidence.halves.max(axis=-1))
-    decided = matched & evidence.certified[rows, objects]
+    decided = matched & evidence.certified[rows, objects] & ~mistakable
     right = decided & (at_least == 0 if within is None else at_most <= within)
     wrong = decided & (at_least > (0 if within is None else within))
     verdicts = np.select([right, wrong], [RIGHT, WRONG], UNDECIDED)
@@ -88,6 +89,32 @@ def _not_excluded(evidence: Evidence, following: Following, objects: NDArray[np.
     return chosen
 
 
+def _of_the_class(evidence: Evidence, objects: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For objects that look alike: the one whose set a position is in, where links of its own are only guessed.
+
+    Also which positions are in no set, but may be those of an object that our tracks follow under another number.
+    """
+    chosen, mistakable = objects.copy(), np.zeros(len(objects), np.bool_)
+    if evidence.tracks.proved is None:
+        return chosen, mistakable
+    single, ids = evidence.single(), evidence.foreign.ids
+    for row in np.flatnonzero(objects >= 0).tolist():
+        index = int(objects[row])
+        if not evidence.outside[row, index]:
+            continue
+        anchors = np.flatnonzero((ids == ids[row]) & (single == index))
+        beside = np.searchsorted(anchors, row)
+        if not any(_is_linked(evidence, index, int(one), row) for one in anchors[max(beside - 1, 0) : beside + 1]):
+            mistakable[row] = not evidence.inside[row].any()
+            chosen[row] = index if mistakable[row] else int(evidence.inside[row].argmax())
+    return chosen, mistakable
+
+
+def _is_linked(evidence: Evidence, index: int, one: int, other: int) -> bool:
+    first, last = sorted((int(evidence.rows[one]), int(evidence.rows[other])))
+    return is_same(evidence.tracks, index, first, last)
+
+
 def _reasons(
     evidence: Evidence, objects: NDArray[np.int64], verdicts: NDArray[np.str_], decided: NDArray[np.bool_]
 ) -> NDArray[np.str_]:
@@ -98,11 +125,12 @@ def _reasons(
         [
             ~evidence.tracked,
             objects < 0,
+            ~decided & evidence.certified[rows, objects],
             ~decided,
             (verdicts == WRONG) & elsewhere,
             (verdicts == UNDECIDED) & evidence.certified[rows, objects],
         ],
-        [NOT_TRACKED, NO_OBJECT, refused, ANOTHER, BOUND],
+        [NOT_TRACKED, NO_OBJECT, IDENTITY, refused, ANOTHER, BOUND],
         "",
     )
 
