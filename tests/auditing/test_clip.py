@@ -108,11 +108,11 @@ def test_nothing_is_overwritten(tracked: TrackedClip, tmp_path: Path, capsys: py
 
 
 def test_a_crop_shows_the_position_and_the_set(tracked: TrackedClip) -> None:
-    from withinpx.auditing.crops import SIDE_PX, ToDraw, crop  # noqa: PLC0415
+    from withinpx.auditing.crops import SIDE_PX, ToMark, crop  # noqa: PLC0415
 
     frame = np.full((54, 64, 3), 128, np.uint8)
-    drawn = crop(frame, ToDraw("a", (50.0, 20.0), (42.0, 20.0), 2.0, 0))
-    assert drawn.shape[0] == drawn.shape[1] > SIDE_PX / 2
-    assert (np.abs(drawn.astype(int) - [200, 53, 43]).sum(axis=-1) < 30).any()  # the ring's red
-    corner = crop(frame, ToDraw("a", (63.0, 53.0), (60.0, 53.5), 1.0, 0))  # at the border it stays within the frame
+    marked = crop(frame, ToMark("a", (50.0, 20.0), (42.0, 20.0), 2.0, 0))
+    assert marked.shape[0] == marked.shape[1] > SIDE_PX / 2
+    assert (np.abs(marked.astype(int) - [200, 53, 43]).sum(axis=-1) < 30).any()  # the ring's red
+    corner = crop(frame, ToMark("a", (63.0, 53.0), (60.0, 53.5), 1.0, 0))  # at the border it stays within the frame
     assert Image.fromarray(corner).width == Image.fromarray(corner).height

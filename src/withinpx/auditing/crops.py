@@ -21,7 +21,7 @@ MARGIN = 1.5  # around what is marked
 
 
 @dataclass(frozen=True)
-class ToDraw:
+class ToMark:
     """One foreign position that is wrong, and the object that it should be at; px of the recording."""
 
     label: str
@@ -44,23 +44,23 @@ def read_frames(recording: Recording | None, numbers: Iterable[int]) -> dict[int
     return found
 
 
-def crop(frame: Pixels, drawn: ToDraw) -> Pixels:
+def crop(frame: Pixels, marked: ToMark) -> Pixels:
     """A square part of the frame, enlarged, with the object's cross and bound, and a ring at the foreign position."""
-    left, top, side = _square(frame, drawn)
+    left, top, side = _square(frame, marked)
     part = frame[top : top + side, left : left + side]
     factor = max(1, round(SIDE_PX / side))
     image = enlarged(part, factor)
-    x, y = ((value - low) * factor for value, low in zip(drawn.centre, (left, top), strict=True))
-    mark = Mark("", (x, y), drawn.bound_px * factor, True, rgb(colour_of(drawn.object)))
-    draw_marks(image, [{drawn.object: mark}])
-    return _with_ring(image, drawn, (left, top), factor)
+    x, y = ((value - low) * factor for value, low in zip(marked.centre, (left, top), strict=True))
+    mark = Mark("", (x, y), marked.bound_px * factor, True, rgb(colour_of(marked.object)))
+    draw_marks(image, [{marked.object: mark}])
+    return _with_ring(image, marked, (left, top), factor)
 
 
-def _square(frame: Pixels, drawn: ToDraw) -> tuple[int, int, int]:
+def _square(frame: Pixels, marked: ToMark) -> tuple[int, int, int]:
     """Left, top and side of a square that holds everything marked, within the frame where it can be."""
     height, width = frame.shape[:2]
-    points = np.array([drawn.foreign, drawn.centre])
-    low, high = points.min(axis=0) - drawn.bound_px, points.max(axis=0) + drawn.bound_px
+    points = np.array([marked.foreign, marked.centre])
+    low, high = points.min(axis=0) - marked.bound_px, points.max(axis=0) + marked.bound_px
     side = int(min(max(SMALLEST_PX, MARGIN * float((high - low).max())), height, width))
     middle = (low + high) / 2
     left, top = (
@@ -70,11 +70,11 @@ def _square(frame: Pixels, drawn: ToDraw) -> tuple[int, int, int]:
     return left, top, side
 
 
-def _with_ring(image: Pixels, drawn: ToDraw, corner: tuple[int, int], factor: int) -> Pixels:
+def _with_ring(image: Pixels, marked: ToMark, corner: tuple[int, int], factor: int) -> Pixels:
     """A ring and its centre where the other program has the object."""
     canvas = Image.fromarray(image)
     pen = ImageDraw.Draw(canvas)
-    x, y = ((value - low) * factor for value, low in zip(drawn.foreign, corner, strict=True))
+    x, y = ((value - low) * factor for value, low in zip(marked.foreign, corner, strict=True))
     for width, fill in ((5, (255, 255, 255)), (3, rgb(ALARM))):
         pen.ellipse((x - 9, y - 9, x + 9, y + 9), outline=fill, width=width)
         pen.ellipse((x - 1 - width / 2, y - 1 - width / 2, x + 1 + width / 2, y + 1 + width / 2), fill=fill)

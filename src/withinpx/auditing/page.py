@@ -3,7 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from withinpx.auditing.crops import ToDraw, crop, read_frames
+from withinpx.auditing.crops import ToMark, crop, read_frames
 from withinpx.auditing.findings import FrameToCheck, usual_bound
 from withinpx.auditing.options import ORIGIN_PX
 from withinpx.auditing.result import Audit
@@ -180,10 +180,10 @@ def _worst(audit: Audit) -> list[str]:
 
 
 def _images(audit: Audit, worst: list[FrameToCheck]) -> str:
-    drawn = [(found, one) for found in worst if (one := _to_draw(audit, found)) is not None]
-    frames = read_frames(audit.recording, (found.frame for found, _ in drawn))
+    marked = [(found, one) for found in worst if (one := _to_mark(audit, found)) is not None]
+    frames = read_frames(audit.recording, (found.frame for found, _ in marked))
     figures = []
-    for found, one in drawn:
+    for found, one in marked:
         if found.frame not in frames:
             continue
         source = embedded(as_png(crop(frames[found.frame], one)))
@@ -200,7 +200,7 @@ def _images(audit: Audit, worst: list[FrameToCheck]) -> str:
     return f'{key}<div class="worst">{"".join(figures)}</div>'
 
 
-def _to_draw(audit: Audit, found: FrameToCheck) -> ToDraw | None:
+def _to_mark(audit: Audit, found: FrameToCheck) -> ToMark | None:
     """The worst position of a frame: one that is wrong, or one at another object than before."""
     evidence, verdicts = audit.evidence, audit.verdicts
     pairs = [
@@ -221,7 +221,7 @@ def _to_draw(audit: Audit, found: FrameToCheck) -> ToDraw | None:
     position = evidence.foreign.positions[row]
     half = float(evidence.halves[row, index].max())
     label = evidence.foreign.names[evidence.foreign.ids[row]]
-    return ToDraw(label, (float(position[0]), float(position[1])), (float(x), float(y)), half, index)
+    return ToMark(label, (float(position[0]), float(position[1])), (float(x), float(y)), half, index)
 
 
 def _fine_print(audit: Audit) -> str:
