@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import withinpx
-from tests.tracked_clip import FRAMES, TrackedClip, small_training, write_images
+from tests.tracked_clip import FRAMES, TrackedClip, write_images
 from withinpx.cli import main
 from withinpx.data.clip import Clip
 
@@ -61,14 +61,23 @@ def test_the_truth_passes_and_planted_errors_do_not(
     assert not re.search(r"(?:src|href)=\"(?!data:)", page)  # it loads nothing from elsewhere
 
 
-def test_a_clip_is_learned_when_no_run_is_given(tracked: TrackedClip, tmp_path: Path) -> None:
+def test_a_clip_is_learned_when_no_run_is_given(
+    tracked: TrackedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was learned is saved, and serves another audit. (What ``track`` learns is tested elsewhere.)"""
+    given: list[Any] = []
+
+    def learned(recording: Any, options: Any, **others: Any) -> withinpx.Result:
+        given.append((recording.source, options, others["device"]))
+        return withinpx.load_result(tracked.folder)
+
+    monkeypatch.setattr("withinpx.auditing.audit.track", learned)
     truth_table(tracked).to_csv(tmp_path / "truth.csv", index=False)
     out = tmp_path / "audited"
-    options = ["--channels", "12", "--budget", "1", "--device", "cpu", "--objects", "4"]
-    with small_training():
-        assert run(["audit", str(tracked.images), str(tmp_path / "truth.csv"), "--out", str(out), *options]) == 0
-    learned = withinpx.load_result(out / "run")
-    assert len(learned.tracks) == FRAMES
+    options = ["--channels", "12", "--budget", "1", "--device", "cpu"]
+    assert run(["audit", str(tracked.images), str(tmp_path / "truth.csv"), "--out", str(out), *options]) == 0
+    assert given == [(str(tracked.images), withinpx.TrackOptions(channels=12, budget=1.0), "cpu")]
+    assert len(withinpx.load_result(out / "run").tracks) == FRAMES
     again = withinpx.audit(tracked.images, tmp_path / "truth.csv", run=out / "run")
     table = pd.read_csv(out / "audit.csv", dtype={"id": str}, keep_default_na=False)
     assert again.to_dataframe().verdict.tolist() == table.verdict.tolist()
