@@ -14,6 +14,9 @@ from withinpx.errors import InputError
 from withinpx.theory import CompactSupport, Gaussian, SizeRange, design, error_bound
 
 if TYPE_CHECKING:
+    from withinpx.auditing.audit import audit
+    from withinpx.auditing.options import AuditOptions
+    from withinpx.auditing.result import Audit
     from withinpx.certificate.calibration import measured_shift
     from withinpx.certificate.certificate import Certificate
     from withinpx.data.clip import Clip
@@ -45,6 +48,8 @@ __version__ = "0.2.0"
 _MODULES = {
     "PAPER": "training.recipe",
     "WARM": "training.recipe",
+    "Audit": "auditing.result",
+    "AuditOptions": "auditing.options",
     "Autoencoder": "model",
     "BackgroundMode": "model",
     "Certificate": "certificate.certificate",
@@ -60,6 +65,7 @@ _MODULES = {
     "Squares": "data.squares",
     "TrackOptions": "tracking.options",
     "Tracks": "tracking.tracks",
+    "audit": "auditing.audit",
     "fit": "training.fit",
     "inspect": "tracking.track",
     "load_result": "tracking.result",
@@ -72,6 +78,8 @@ _MODULES = {
 __all__ = [
     "PAPER",
     "WARM",
+    "Audit",
+    "AuditOptions",
     "Autoencoder",
     "BackgroundMode",
     "Certificate",
@@ -91,6 +99,7 @@ __all__ = [
     "Squares",
     "TrackOptions",
     "Tracks",
+    "audit",
     "design",
     "error_bound",
     "fit",

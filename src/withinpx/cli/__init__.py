@@ -1,6 +1,7 @@
 """The commands, one file each: they parse options and call the library.
 
-Exit status: 0 done, 2 bad input (one sentence on standard error), 3 nothing could be certified, 130 interrupted.
+Exit status: 0 done, 2 bad input (one sentence on standard error), 3 nothing could be certified, 4 an
+audit proved something wrong, 130 interrupted.
 """
 
 import os
@@ -12,6 +13,7 @@ from rich.console import Console
 from tyro.conf import subcommand
 
 from withinpx import __version__
+from withinpx.cli.audit import AuditCommand
 from withinpx.cli.baseline import BaselineCommand
 from withinpx.cli.data import DataCommand
 from withinpx.cli.demo import DemoCommand
@@ -34,6 +36,7 @@ Command = (
     Annotated[TrackCommand, subcommand("track")]
     | Annotated[InspectCommand, subcommand("inspect")]
     | Annotated[DetectCommand, subcommand("detect")]
+    | Annotated[AuditCommand, subcommand("audit")]
     | Annotated[EditCommand, subcommand("edit")]
     | Annotated[ExportCommand, subcommand("export")]
     | Annotated[MeasureCommand, subcommand("measure")]

@@ -18,6 +18,7 @@ EngineName = Literal["local", "ray"]
 RecipeName = Literal["warm", "paper"]
 Json = Annotated[bool, arg(name="json")]
 NOTHING_CERTIFIED = 3  # exit status
+PROVED_WRONG = 4  # of an audit
 
 __all__ = ["Device", "EngineName", "Json", "RecipeName"]
 

@@ -1,22 +1,19 @@
 """The certificate as a web page in one file, for readers who did not train the detector."""
 
-import base64
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from withinpx.certificate.certificate import ADVICE, Certificate, Check, ObjectCertificate
 from withinpx.errors import InputError
 from withinpx.files import writable_folder, write_atomically
 from withinpx.palette import colour_of
-from withinpx.tracking.page_style import STYLE
+from withinpx.tracking.page_parts import as_png, document, embedded, percent, wide_table
 from withinpx.tracking.record import HypothesisRecord
 from withinpx.tracking.strip_chart import STATES, Course, strip_chart
 from withinpx.tracking.tracks import Tracks, bound_text
@@ -183,7 +180,7 @@ def verdict_sentences(certificate: Certificate, tracks: Tracks) -> list[str]:
         f"Every certified position (x, y){whose} is within {largest} of the object's centre{half}, along each "
         f"axis{sure} if the background is known{unlike}, each was seen at different "
         f"positions{alike}, and each is rendered where the frame shows it. All but the first are measured below.",
-        f"{certified} of {present} positions{whose} ({_percent(certified / present)}) are certified.{others}",
+        f"{certified} of {present} positions{whose} ({percent(certified / present)}) are certified.{others}",
         *_identity_sentences(tracks),
     ]
 
@@ -193,7 +190,7 @@ def _identity_sentences(tracks: Tracks) -> list[str]:
     if tracks.proved is None:
         return []
     links, proved = int(np.isfinite(tracks.proved).sum()), int((tracks.proved == 1).sum())
-    share = f" ({_percent(proved / links)})" if links else ""
+    share = f" ({percent(proved / links)})" if links else ""
     return [
         f"Objects that look alike are distinguished by where they can be: {proved} of {links} links to the frame "
         f"before{share} are proved, if no object steps further than {tracks.step_px:.1f} px along an axis from one "
@@ -224,24 +221,17 @@ def _page(
     sections += ["<h2>Objects</h2>", _table(rows)]
     if summary is not None:
         alt = "trajectories and positions over time"
-        image = f'<img src="{_embedded(_read(summary))}" alt="{alt}">'
+        image = f'<img src="{embedded(_read(summary))}" alt="{alt}">'
         sections.append(f'<h2>Trajectories</h2><div class="figure">{image}</div>')
     if appearance is not None:
         alt = "each object as it is rendered while one entry of its code goes from its lowest to its highest value"
-        image = f'<img src="{_embedded(_read(appearance))}" alt="{alt}">'
+        image = f'<img src="{embedded(_read(appearance))}" alt="{alt}">'
         sections.append(f'<h2>Appearance</h2>{APPEARANCE}<div class="figure">{image}</div>')
     sections += ["<h2>Measurements</h2>", *(_card(row, certificate.scale) for row in rows)]
     if hypotheses:
         sections += ["<h2>Hypotheses</h2>", HYPOTHESES, _hypotheses_table(hypotheses)]
     sections += ["<h2>What is proved</h2>", MEANING, f"<footer>{_fine_print(certificate)}</footer>"]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-        "style-src 'unsafe-inline'\">\n"
-        f"<title>Certificate for {name}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n{chr(10).join(sections)}\n</main>\n</body>\n</html>\n"
-    )
+    return document(f"Certificate for {name}", sections)
 
 
 def _table(rows: list[_Row]) -> str:
@@ -249,12 +239,7 @@ def _table(rows: list[_Row]) -> str:
         *("Object", "Verdict", "Size", "Bound around (x,&nbsp;y)", "Bound around z"),
         *("Calibrated shift", "Frames certified", "Residual, median"),
     )
-    return _wide_table(headings, "".join(_table_row(row) for row in rows))
-
-
-def _wide_table(headings: Sequence[str], body: str, kind: str = "wide") -> str:
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    return f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return wide_table(headings, "".join(_table_row(row) for row in rows))
 
 
 def _hypotheses_table(hypotheses: Sequence[HypothesisRecord]) -> str:
@@ -266,12 +251,12 @@ def _hypotheses_table(hypotheses: Sequence[HypothesisRecord]) -> str:
             f"<b>{number}</b><small>{escape(hypothesis.why)}</small>",
             f"{hypothesis.objects}{'<small>unordered images</small>' * hypothesis.unordered}",
             f"{hypothesis.score:.3f}",
-            _percent(hypothesis.explained),
+            percent(hypothesis.explained),
             _attempts(hypothesis),
         )
         labelled = [f'<td data-heading="{one}">{cell}</td>' for one, cell in zip(headings, cells, strict=True)]
         rows.append(f"<tr>{''.join(labelled)}</tr>")
-    return _wide_table(headings, "".join(rows), "hypotheses")
+    return wide_table(headings, "".join(rows), "hypotheses")
 
 
 def _attempts(hypothesis: HypothesisRecord) -> str:
@@ -300,7 +285,7 @@ def _table_row(row: _Row) -> str:
         around_position,
         around_z,
         f"{obj.shift[0]:+.2f}, {obj.shift[1]:+.2f} px",
-        f"{row.certified.sum()} of {len(tracks)}<small>{_percent(float(row.certified.mean()))}</small>",
+        f"{row.certified.sum()} of {len(tracks)}<small>{percent(float(row.certified.mean()))}</small>",
         f"{np.nanmedian(residual):.2f} px" if np.isfinite(residual).any() else "none",
     ]
     many = "" if row.members is None else f"<small>class, {row.members} numbers</small>"
@@ -329,7 +314,7 @@ def _card(row: _Row, scale: float) -> str:
 def _check_row(check: Check) -> str:
     kind, word = ("good", "✓ met") if check.met else ("bad", "✗ not met")
     unit = escape(check.unit)
-    value = _percent(check.value) if unit == "share" else f"{check.value:.{1 if check.value >= 10 else 2}f} {unit}"
+    value = percent(check.value) if unit == "share" else f"{check.value:.{1 if check.value >= 10 else 2}f} {unit}"
     return (
         f'<tr><td class="mark {kind}">{word}</td><td class="number"><b>{value}</b></td>'
         f"<td>{escape(CHECKS.get(check.name, check.name))}"
@@ -382,14 +367,8 @@ def _fine_print(certificate: Certificate) -> str:
 def _thumbnail(images: Sequence[NDArray[np.uint8]], colour: str) -> str:
     if not images:
         return ""
-    content, pixels = BytesIO(), images[0]
-    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(content, "PNG")
-    source = _embedded(content.getvalue())
+    source = embedded(as_png(images[0]))
     return f'<img class="thumb" style="border-color:{colour}" src="{source}" alt="the object as rendered">'
-
-
-def _embedded(png: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _read(summary: Path) -> bytes:
@@ -402,9 +381,3 @@ def _read(summary: Path) -> bytes:
 def _names(objects: list[int]) -> str:
     *others, last = map(str, objects)
     return f"objects {', '.join(others)} and {last}" if others else f"object {last}"
-
-
-def _percent(share: float) -> str:
-    """Rounded, but never up to 100 % nor down to 0 %."""
-    rounded = min(max(round(100 * share), int(share > 0)), 100 if share >= 1 else 99)
-    return f"{rounded}%"

@@ -56,7 +56,7 @@ def track(
     >>> result.tracks.objects, result.folder
     (3, None)
     """
-    recording, options = open_recording(source), _changed(options, changes)
+    recording, options = open_recording(source), changed(options, changes)
     settings = settings or FitSettings(choose_device(device))
     with reporting(progress) as report:
         run = _Run(recording, options, settings, report, None if out is None else Path(out), on_chunk)
@@ -75,12 +75,13 @@ def inspect(
     >>> len(inspection.objects)
     3
     """
-    options = _changed(options or InspectOptions(), changes)
+    options = changed(options or InspectOptions(), changes)
     with reporting(progress) as report:
         return read_and_inspect(open_recording(source), options, report)
 
 
-def _changed(options: Any, changes: dict[str, Any]) -> Any:
+def changed(options: Any, changes: dict[str, Any]) -> Any:
+    """Options with some fields changed; refuses names that they do not have."""
     try:
         return replace(options, **changes)
     except TypeError as error:

@@ -1,0 +1,1 @@
+"""Positions made by another program, judged by what ``track`` proves of the same clip."""
