@@ -203,7 +203,14 @@ def test_the_command_trains_draws_and_records(tmp_path: Path, capsys: pytest.Cap
     )
     assert "10/10 jobs, 20/20 runs, 20 accepted, 20 of them inside the bound, 0:00:00 left" in printed.err
     images = {f"fig4{letter}.png" for letter in ("", "a", "b", "c", "d")}
-    assert {path.name for path in out.iterdir()} == {*images, "runs.csv", "about.json", "summary.json", "summary.md"}
+    assert {path.name for path in out.iterdir()} == {
+        *images,
+        "runs.csv",
+        "about.json",
+        "summary.json",
+        "summary.md",
+        "distribution.json",
+    }
     with Image.open(out / "fig4.png") as image:
         assert image.width > 2000
     about = json.loads((out / "about.json").read_text())
@@ -227,7 +234,12 @@ def test_figures_are_drawn_again_from_the_table_alone(tmp_path: Path) -> None:
     fill(tmp_path / "results", "ad", seeds=3, quick=True)
     trained.clear()
     main(["reproduce", "fig4a", "--from", str(tmp_path / "results"), "--out", str(tmp_path / "out")])
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"fig4a.png", "summary.json", "summary.md"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "fig4a.png",
+        "summary.json",
+        "summary.md",
+        "distribution.json",
+    }
     assert not trained
 
 
