@@ -22,7 +22,7 @@ def parts(data: Path | None, *, quick: bool) -> Iterator[Part]:
         yield Part(name, "theory", {})
     yield Part("central", "central", {"seeds": 2, "epochs": 20} if quick else {"together": True, "fast": True})
     yield Part("fig4", "synthetic", {"quick": True} if quick else {})
-    small: dict[str, Any] = {"seeds": 1, "epochs": 20, "settings": ("object-21", "object-25")}
+    small: dict[str, Any] = {"seeds": 1, "epochs": 2, "settings": ("object-21", "object-25")}
     yield Part("choices", "choices", small if quick else {})
     if not quick:
         yield Part("fig4", "synthetic/paper", {"recipe": "paper"})

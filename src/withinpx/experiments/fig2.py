@@ -1,4 +1,4 @@
-"""Figure 2: where the encoder's and the decoder's largest position errors come from, drawn to scale."""
+"""Figure 2: where the encoder's and the decoder's largest position errors come from, to scale."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from withinpx.theory.bound import decoder_term, encoder_term
 ENCODER_RF, DECODER_RF, OBJECT_SIZE, SIGMA = 5, 11, 7, 0.8  # px; the decoder's side of figure 4 (d)
 DELTA_G = 2 * SIGMA  # px, along either axis
 FIRST, LAST = -7.5, 8.5  # px, of the panels
-ARROW = -4.4  # px, the height at which the error is drawn
+ARROW = -4.4  # px, the height of the arrow
 GREY = "0.35"
 
 

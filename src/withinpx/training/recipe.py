@@ -16,7 +16,8 @@ IncompleteBatches = Literal[
 class Recipe:
     """Hyperparameters of the training loop.
 
-    ``PAPER`` is app. C.1 to the letter, ``WARM`` adds a label-free warm start, ``CLIP`` is for footage.
+    ``PAPER`` is app. C.1 with our reading of what it leaves open, ``WARM`` adds a label-free warm start, ``CLIP`` is
+    for footage.
 
     >>> replace(WARM, epochs=20).warm_start_steps
     150
