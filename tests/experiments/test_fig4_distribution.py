@@ -35,7 +35,7 @@ def runs(errors: list[float], **changes: object) -> DataFrame:
 
 
 def gaussian(count: int, mean: float = MEAN, sigma: float = SIGMA) -> list[float]:
-    return np.abs(np.random.default_rng(0).normal(mean, sigma, count)).tolist()
+    return [float(error) for error in np.abs(np.random.default_rng(0).normal(mean, sigma, count))]
 
 
 def test_errors_drawn_from_the_law_follow_it() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -66,7 +67,7 @@ def test_fixed_encodings_differ_everywhere_and_are_not_learned() -> None:
 
 def test_a_config_survives_a_file() -> None:
     config = replace(CONFIG, softargmax=Softargmax.MEANS, encoding=Encoding.COORDINATES, peak=Peak.UNIT_MASS)
-    stored = {"height": 20, "width": 24, "encoder_rf": 5, "decoder_rf": 7, "sigma": 0.8, "channels": 4}
+    stored: dict[str, Any] = {"height": 20, "width": 24, "encoder_rf": 5, "decoder_rf": 7, "sigma": 0.8, "channels": 4}
     assert NetworkConfig(**stored) == CONFIG  # of a version that knew no readings
     text = {"softargmax": "means", "encoding": "coordinates", "peak": "unit mass", "background": "positional"}
     assert NetworkConfig(**with_kinds({**stored, **text})) == config

@@ -1,6 +1,7 @@
 """Figure 2: where the encoder's and the decoder's largest position errors come from, to scale."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -77,6 +78,6 @@ def _error(axis: Axes, error: float, text: str) -> None:
     """The position error, the distance along either axis, above the object."""
     for x in (0.0, error):
         axis.plot([x, x], [ARROW, x], color=GREY, linewidth=0.8, linestyle=":", zorder=4)
-    ends = {"arrowstyle": "<->", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0}
+    ends: Any = {"arrowstyle": "<->", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0}
     axis.add_patch(FancyArrowPatch((0, ARROW), (error, ARROW), color="black", zorder=6, **ends))
     axis.text(error / 2, ARROW - 0.3, text, ha="center", va="bottom", fontsize=9)
