@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.experiments import fake_runs
 from withinpx.cli import main
 from withinpx.cli.reproduce import AllCommand, CurvesCommand, FigureCommand, SquaresCommand, SweepCommand
 from withinpx.errors import InputError
 from withinpx.experiments.clevr import FIGURES, PANELS, QUICK, RenderedExperiment
 from withinpx.experiments.everything import parts
 from withinpx.experiments.fig2 import figure_2
-from withinpx.experiments.fig4 import SquaresExperiment
+from withinpx.experiments.fig4 import SquaresExperiment, select_panels
 from withinpx.experiments.reading import PAPER_READING
+from withinpx.experiments.sweep import run_experiment
+from withinpx.jobs.local import LocalEngine
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -71,11 +74,26 @@ def test_the_paper_s_recipe_trains_all_epochs_by_the_reading() -> None:
     experiment = command.experiment()
     assert isinstance(experiment, SquaresExperiment)
     assert experiment.reading == PAPER_READING
-    assert experiment.config["recipe"] == "paper"
     assert "--recipe paper" in command.as_typed()
     for refused in (replace(command, quick=True), replace(command, full=True)):
         with pytest.raises(InputError, match="trains all epochs"):
             refused.experiment()
+
+
+def test_the_two_recipes_do_not_share_a_folder(tmp_path: Path) -> None:
+    panels = select_panels("d", only=(0.8,))
+    ours = SquaresExperiment(panels, 1, train=fake_runs.train)
+    run_experiment(tmp_path, ours, LocalEngine(), "ours")
+    with pytest.raises(InputError, match="mode"):
+        run_experiment(tmp_path, replace(ours, reading=PAPER_READING), LocalEngine(), "the paper's")
+    with pytest.raises(InputError, match="reading"):
+        _trained_by_another_reading(tmp_path / "paper", replace(ours, reading=PAPER_READING))
+
+
+def _trained_by_another_reading(folder: Path, experiment: SquaresExperiment) -> None:
+    run_experiment(folder, experiment, LocalEngine(), "the paper's")
+    other = replace(PAPER_READING, temperature=0.3)
+    run_experiment(folder, replace(experiment, reading=other), LocalEngine(), "the paper's")
 
 
 def test_figure_2_is_to_scale(tmp_path: Path) -> None:

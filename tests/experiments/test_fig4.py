@@ -192,6 +192,18 @@ def test_full_runs_record_how_far_they_moved_after_they_had_learned(tmp_path: Pa
     assert change_after_learning(fill(tmp_path / "other", "d", seeds=1)) is None
 
 
+def test_full_runs_that_would_have_been_abandoned_did_not_learn_early(tmp_path: Path) -> None:
+    table = SquaresExperiment.open_table(tmp_path)
+    rows = fake_runs.train(Setting("d", 9, 11, 7, 0.3), (0, 1), 500, "cpu")
+    for row, then, error in zip(rows, (True, False), (1.0, 9.0), strict=True):
+        row |= {"learned_at": 40, "accepted_then": then, "error_then": error}
+    table.add_all(rows)
+    assert change_after_learning(table) == (
+        "Of 2 accepted runs 1 had learned before the last epoch: their error changed by at most 0.6000 px after that. "
+        "1 more would have been abandoned or discarded before it."
+    )
+
+
 def test_the_command_trains_draws_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     command = ["reproduce", "fig4", "--quick", "--epochs", "7", "--out", str(out)]

@@ -131,7 +131,7 @@ class SquaresExperiment(Experiment):
     @property
     def config(self) -> dict[str, Any]:
         if self.reading is not None:
-            return {"epochs": self.epochs, "recipe": "paper", "reading": asdict(self.reading)}
+            return {"epochs": self.epochs, "mode": "the paper's recipe", "reading": asdict(self.reading)}
         return {"epochs": self.epochs, "mode": self.mode}
 
     def jobs(self, table: RunTable) -> list[Job]:
