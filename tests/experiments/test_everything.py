@@ -8,7 +8,8 @@ from PIL import Image
 
 from tests.experiments import fake_runs
 from withinpx.cli import main
-from withinpx.cli.reproduce import AllCommand, CurvesCommand, FigureCommand, SquaresCommand, SweepCommand
+from withinpx.cli.figures import CurvesCommand, FigureCommand, SweepCommand
+from withinpx.cli.reproduce import AllCommand, SquaresCommand
 from withinpx.errors import InputError
 from withinpx.experiments.clevr import FIGURES, PANELS, QUICK, RenderedExperiment
 from withinpx.experiments.everything import parts
