@@ -15,6 +15,7 @@ import tyro
 
 from withinpx.experiments.squares_gpu import engines_for
 from withinpx.experiments.squares_gpu.graph import GraphedSteps
+from withinpx.experiments.squares_options import Kernels
 from withinpx.experiments.synthetic import SquaresRun
 from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.training.engine import DenseEngine, Engine
@@ -96,7 +97,7 @@ class ManySeeds:
         settings = FitSettings(device)
         alone = steps_of(engines_for(models(1), images, settings))[0]
         together = GraphedSteps(steps_of(engines_for(models(self.seeds), images, settings)))
-        fast = GraphedSteps(steps_of(engines_for(models(self.seeds), images, settings, fast=True)))
+        fast = GraphedSteps(steps_of(engines_for(models(self.seeds), images, settings, kernels=Kernels.HALF)))
         again = steps_of(engines_for(models(self.seeds), images, settings))
         one_by_one = torch.stack([step(batch)[0] for step, batch in zip(again, chosen, strict=True)])
         off = [float(((many(chosen)[0] - one_by_one).abs() / one_by_one).max()) for many in (together, fast)]

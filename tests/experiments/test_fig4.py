@@ -192,6 +192,18 @@ def test_full_runs_record_how_far_they_moved_after_they_had_learned(tmp_path: Pa
     assert change_after_learning(fill(tmp_path / "other", "d", seeds=1)) is None
 
 
+def test_full_runs_that_would_have_been_abandoned_did_not_learn_early(tmp_path: Path) -> None:
+    table = SquaresExperiment.open_table(tmp_path)
+    rows = fake_runs.train(Setting("d", 9, 11, 7, 0.3), (0, 1), 500, "cpu")
+    for row, then, error in zip(rows, (True, False), (1.0, 9.0), strict=True):
+        row |= {"learned_at": 40, "accepted_then": then, "error_then": error}
+    table.add_all(rows)
+    assert change_after_learning(table) == (
+        "Of 2 accepted runs 1 had learned before the last epoch: their error changed by at most 0.6000 px after that. "
+        "1 more would have been abandoned or discarded before it."
+    )
+
+
 def test_the_command_trains_draws_and_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     command = ["reproduce", "fig4", "--quick", "--epochs", "7", "--out", str(out)]
@@ -203,7 +215,14 @@ def test_the_command_trains_draws_and_records(tmp_path: Path, capsys: pytest.Cap
     )
     assert "10/10 jobs, 20/20 runs, 20 accepted, 20 of them inside the bound, 0:00:00 left" in printed.err
     images = {f"fig4{letter}.png" for letter in ("", "a", "b", "c", "d")}
-    assert {path.name for path in out.iterdir()} == {*images, "runs.csv", "about.json", "summary.json", "summary.md"}
+    assert {path.name for path in out.iterdir()} == {
+        *images,
+        "runs.csv",
+        "about.json",
+        "summary.json",
+        "summary.md",
+        "distribution.json",
+    }
     with Image.open(out / "fig4.png") as image:
         assert image.width > 2000
     about = json.loads((out / "about.json").read_text())
@@ -227,7 +246,12 @@ def test_figures_are_drawn_again_from_the_table_alone(tmp_path: Path) -> None:
     fill(tmp_path / "results", "ad", seeds=3, quick=True)
     trained.clear()
     main(["reproduce", "fig4a", "--from", str(tmp_path / "results"), "--out", str(tmp_path / "out")])
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"fig4a.png", "summary.json", "summary.md"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "fig4a.png",
+        "summary.json",
+        "summary.md",
+        "distribution.json",
+    }
     assert not trained
 
 

@@ -8,6 +8,7 @@ import pytest
 from withinpx.experiments import fig4_training
 from withinpx.experiments.fig4 import Setting
 from withinpx.experiments.fig4_training import train_setting
+from withinpx.experiments.squares_options import Kernels
 from withinpx.experiments.synthetic import Evaluation, SquaresRun
 from withinpx.training.log import Log
 
@@ -19,7 +20,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
     """Every group of runs that is trained; seed 0 is accepted at once, 1 with jitter, 2 from the centre, 3 never."""
     groups: list[list[SquaresRun]] = []
 
-    def train_together(runs: list[SquaresRun], _: object, *, fast: bool) -> tuple[list[Any], list[Log]]:
+    def train_together(runs: list[SquaresRun], _: object, kernels: Kernels) -> tuple[list[Any], list[Log]]:
         groups.append(list(runs))
         logs = [Log(None, 0) for _ in runs]
         for log in logs:
@@ -30,8 +31,8 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[SquaresRun]]:
         accepted = run.seed < len(groups)
         return Evaluation(1.0, 5.2, 4.0, True, 0.9995 if accepted else 0.99, accepted, (1.0, 0.0), 0.0, 0.0)
 
-    def train_beyond(runs: list[SquaresRun], _: object, *, fast: bool) -> tuple[Any, ...]:
-        return *train_together(runs, _, fast=fast), {0: (7, SimpleNamespace())}
+    def train_beyond(runs: list[SquaresRun], _: object, kernels: Kernels) -> tuple[Any, ...]:
+        return *train_together(runs, _, kernels), {0: (7, SimpleNamespace())}
 
     for function in (train_together, train_beyond, evaluate):
         monkeypatch.setattr(fig4_training, function.__name__, function)

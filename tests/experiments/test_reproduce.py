@@ -9,7 +9,8 @@ import pytest
 import tyro
 
 from withinpx.cli import main
-from withinpx.cli.reproduce import ReproduceCommand, SweepCommand
+from withinpx.cli.figures import SweepCommand
+from withinpx.cli.reproduce import ReproduceCommand
 
 ROOT = Path(__file__).parents[2]
 NAMES = (

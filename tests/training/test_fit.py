@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -93,3 +94,18 @@ def test_a_layered_network_learns_too(tiny_run: SquaresRun) -> None:
     assert found.accepted
     assert found.within_bound
     assert found.calibrated_error < 0.25
+
+
+@pytest.mark.parametrize(("incomplete", "sizes"), [("dropped", [4, 4]), ("kept", [4, 4, 3])])
+def test_images_that_do_not_fill_a_batch_are_dropped_or_kept(incomplete: Any, sizes: list[int]) -> None:
+    found = list(batches(11, 4, 0, 1, incomplete=incomplete))
+    assert [batch.shape[1] for batch in found] == sizes
+    images = torch.cat([batch[0] for batch in found]).tolist()
+    assert len(set(images)) == sum(sizes)
+    first = torch.cat([batch[0] for batch in batches(11, 4, 0, 1)]).tolist()
+    assert images[: len(first)] == first  # the same order either way
+
+
+@pytest.mark.parametrize("incomplete", ["dropped", "kept"])
+def test_fewer_images_than_a_batch_are_one_batch(incomplete: Any) -> None:
+    assert [batch.shape[1] for batch in batches(3, 4, 0, 1, incomplete=incomplete)] == [3]

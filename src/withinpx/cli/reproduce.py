@@ -2,120 +2,20 @@
 
 # ruff: noqa: PLC0415  (imports stand in functions: torch takes seconds, and drawing a table does not need it)
 
-import shlex
+import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from tyro.conf import Fixed, OmitArgPrefixes, Suppress, arg, subcommand
+from tyro.conf import Fixed, OmitArgPrefixes, Suppress, subcommand
 
-from withinpx.cli.common import Device, EngineName, RecipeName, engine_named, print_json
+from withinpx.cli.common import Device, RecipeName, log
+from withinpx.cli.figures import ClusterCommand, CurvesCommand, FigureCommand, SweepCommand, VideoCommand, fit_settings
 from withinpx.errors import InputError
 
 if TYPE_CHECKING:
+    from withinpx.experiments.everything import Part
     from withinpx.experiments.sweep import Experiment
-    from withinpx.jobs.job import Engine
-    from withinpx.training.callback import Callback
-    from withinpx.training.fit import FitSettings
-
-
-def fit_settings(device: Device, *callbacks: "Callback") -> "FitSettings":
-    from withinpx.training.device import choose_device
-    from withinpx.training.fit import FitSettings
-
-    return FitSettings(choose_device(device), callbacks=callbacks)
-
-
-@dataclass(frozen=True)
-class FigureCommand:
-    what: Suppress[Fixed[str]] = ""  # the subcommand's name
-    out: Path = Path("reproduced")
-    """Folder for figures and tables; runs that it holds are not repeated."""
-
-    def run(self) -> None:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class CurvesCommand(FigureCommand):
-    def run(self) -> None:
-        from withinpx.experiments.theory_curves import FIGURES
-
-        print(f"Drew {FIGURES[self.what](self.out)}")
-
-
-@dataclass(frozen=True)
-class VideoCommand(FigureCommand):
-    clip: Path | None = None
-    """A video or a folder of images."""
-    truth: Path | None = None
-    """Its true positions, for a comparison at the end: a CSV of frame,object,x,y,w,h,full."""
-    truth_origin: Literal["corner", "centre"] = "corner"
-    """Origin of the truth: the corner or the centre of the first pixel."""
-    device: Device = "auto"
-    """Where to train."""
-
-    def run(self) -> None:
-        from withinpx.experiments.videos import reproduce_video
-
-        if self.clip is None:
-            raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
-        origin = 0.5 if self.truth_origin == "centre" else 0.0
-        settings = fit_settings(self.device)
-        print_json(reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings))
-
-
-@dataclass(frozen=True)
-class SweepCommand(FigureCommand):
-    """An experiment whose runs are trained, or read from a folder, and then summarised and plotted."""
-
-    seeds: int | None = None
-    """Seeds per setting; 20 if not given."""
-    device: Device = "auto"
-    """Where to train."""
-    from_: Annotated[Path | None, arg(name="from")] = None
-    """Draw the runs of this folder into --out, and train nothing."""
-
-    def experiment(self) -> "Experiment":
-        raise NotImplementedError
-
-    def run(self) -> None:
-        experiment = self.experiment()
-        if self.from_ is None:
-            self.run_missing(experiment)
-        elif not self.has_only("from_"):
-            raise InputError("--from draws the runs of a folder and trains nothing: combine it with --out only.")
-        table = experiment.open_table(self.from_ or self.out)
-        if not table.rows:
-            raise InputError(f"{table.path} has no runs to draw: name the folder of a sweep.")
-        for line in experiment.report(table, self.out):
-            print(line)
-
-    def run_missing(self, experiment: "Experiment") -> None:
-        from withinpx.experiments.sweep import run_experiment
-
-        run_experiment(self.out, experiment, self.machine(), self.as_typed())
-
-    def machine(self) -> "Engine":
-        return engine_named("local", None, self.device)
-
-    def has_only(self, *options: str) -> bool:
-        """Are all other options left at their defaults?"""
-        return self == type(self)(**{name: getattr(self, name) for name in ("what", "out", *options)})
-
-    def seed_count(self, default: int = 20) -> int:
-        return default if self.seeds is None else self.seeds
-
-    def as_typed(self) -> str:
-        """The command with all its options, for the record; a cluster's address is left out as private."""
-        words = ["withinpx", "reproduce", self.what]
-        for field in fields(self):
-            value: Any = getattr(self, field.name)
-            if field.name in ("what", "address") or value in (None, ()) or value is False:
-                continue
-            values = value if isinstance(value, tuple) else () if value is True else (value,)
-            words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
-        return shlex.join(words)
 
 
 @dataclass(frozen=True)
@@ -148,23 +48,6 @@ class GeneratedCommand(SweepCommand):
 
 
 @dataclass(frozen=True)
-class ClusterCommand(SweepCommand):
-    """A sweep that may run in several processes or on a Ray cluster."""
-
-    engine: EngineName = "local"
-    """Train on this machine, or on a Ray cluster."""
-    workers: int = 1
-    """Jobs at once on this machine, each in its own process."""
-    address: str | None = None
-    """HOST:PORT of the Ray cluster; a new one on this machine if not given."""
-
-    def machine(self) -> "Engine":
-        if self.engine == "ray" and self.workers != 1:
-            raise InputError("A Ray cluster decides how many jobs run at once: leave out --workers.")
-        return engine_named(self.engine, self.address, self.device, self.workers)
-
-
-@dataclass(frozen=True)
 class ZooCommand(ClusterCommand):
     seeds: Suppress[Fixed[int | None]] = None  # a seed is a clip: see --clips and --seed
     clips: int = 300
@@ -194,16 +77,41 @@ class SquaresCommand(ClusterCommand):
     """Only these values of the horizontal axis."""
     at_once: int | None = None
     """Seeds per job; all of a setting if not given."""
+    recipe: Literal["ours", "paper"] = "ours"
+    """`paper` is app. C.1: random start, all epochs, no restart; `ours` stops early and restarts discarded runs."""
 
     def experiment(self) -> "Experiment":
         from withinpx.experiments.fig4 import SquaresExperiment, select_panels
+        from withinpx.experiments.reading import PAPER_READING
 
         if self.quick and self.full:
             raise InputError("Quick and full exclude each other: give --quick or --full.")
+        if self.recipe == "paper" and (self.quick or self.full):
+            raise InputError(
+                "The paper's recipe trains all epochs: leave out --quick and --full; see --values, --epochs."
+            )
         panels = select_panels(self.what.removeprefix("fig4") or "abcd", self.quick, self.values)
         seeds = self.seed_count(2 if self.quick else 20)
         mode: Any = "quick" if self.quick else "to the last epoch" if self.full else "until learned"
-        return SquaresExperiment(panels, seeds, self.epochs, self.device, self.at_once, mode)
+        reading = PAPER_READING if self.recipe == "paper" else None
+        return SquaresExperiment(panels, seeds, self.epochs, self.device, self.at_once, mode, reading)
+
+
+@dataclass(frozen=True)
+class ChoicesCommand(ClusterCommand):
+    only: tuple[str, ...] = ()
+    """Only these factors, beside the likeliest reading: encoding, softargmax, temperature, peak, incomplete batches."""
+    settings: tuple[str, ...] = ()
+    """Only these settings, such as central-d or object-17."""
+    epochs: int = 500
+    """Epochs per run (app. C.1)."""
+    at_once: int = 20
+    """Networks per job."""
+
+    def experiment(self) -> "Experiment":
+        from withinpx.experiments.choices import ChoicesExperiment
+
+        return ChoicesExperiment(self.only, self.settings, self.seed_count(5), self.epochs, self.device, self.at_once)
 
 
 @dataclass(frozen=True)
@@ -212,6 +120,8 @@ class RenderedCommand(ClusterCommand):
     """`paper` is app. C.2; `warm` is that of `withinpx track`, which begins with a label-free warm start."""
     data: Path | None = None
     """The folder that `withinpx data clevr --name all` filled."""
+    quick: bool = False
+    """One value of each panel."""
     baselines: Path | None = None
     """Other detectors' METHOD/DATASET/errors.csv, as `withinpx baseline` writes them."""
 
@@ -219,7 +129,7 @@ class RenderedCommand(ClusterCommand):
         from withinpx.experiments.clevr import RenderedExperiment
 
         recipe: Any = "paper" if self.recipe == "paper" else "ours"
-        return RenderedExperiment(self.what, self.data, recipe, self.seed_count(), self.device)
+        return RenderedExperiment(self.what, self.data, recipe, self.seed_count(), self.device, quick=self.quick)
 
     def run_missing(self, experiment: "Experiment") -> None:
         from withinpx.experiments.clevr import add_baselines
@@ -237,8 +147,40 @@ class RenderedCommand(ClusterCommand):
             print(f"{add_baselines(self.out, self.baselines)} errors of other detectors are new.")
 
 
+@dataclass(frozen=True)
+class AllCommand(FigureCommand):
+    """Resumes what --out holds: with --out results, the committed runs."""
+
+    quick: bool = False
+    """Few values, seeds and epochs of everything."""
+    data: Path | None = None
+    """Images for figures 5, 6 and 9 and table 1: the folder that `withinpx data clevr --name all` filled."""
+    device: Device = "auto"
+    """Where to train."""
+
+    def run(self) -> None:
+        from withinpx.experiments.everything import parts
+
+        if self.data is None:
+            log("Figures 5, 6 and 9 and table 1 are left out: give --data with the images of `withinpx data clevr`.")
+        log("Figures 10 and 11 are left out: `reproduce traffic` and `reproduce minipool` need a clip of your own.")
+        for part in parts(self.data, quick=self.quick):
+            began = time.monotonic()
+            print(f"-- {part.name}")
+            self._command(part).run()
+            print(f"-- {part.name}: {time.monotonic() - began:.0f} s", flush=True)
+
+    def _command(self, part: "Part") -> FigureCommand:
+        kind = next(kind for kind, commands in _COMMANDS.items() if part.name in commands)
+        options = dict(part.options)
+        if "device" in {field.name for field in fields(kind)}:
+            options["device"] = self.device
+        return kind(what=part.name, out=self.out / part.folder, **options)
+
+
 _COMMANDS: dict[type[FigureCommand], dict[str, str]] = {
     CurvesCommand: {
+        "fig2": "Where the encoder's and the decoder's largest errors come from.",
         "fig3": "The bound against each of its variables.",
         "fig7": "The bound for a range of object sizes.",
     },
@@ -246,6 +188,7 @@ _COMMANDS: dict[type[FigureCommand], dict[str, str]] = {
         "fig4": "1,560 trainings on squares against the theory.",
         **{f"fig4{letter}": f"Panel ({letter}) of figure 4." for letter in "abcd"},
     },
+    ChoicesCommand: {"choices": "What the paper leaves open, one factor at a time."},
     CentralCommand: {"central": "The paper's two central settings, seed by seed."},
     RenderedCommand: {
         "fig5": "Trainings on rendered spheres against the theory.",
@@ -260,6 +203,7 @@ _COMMANDS: dict[type[FigureCommand], dict[str, str]] = {
         "minipool": "Appendix E on a mini pool clip of your own.",
     },
     GeneratedCommand: {"generated": "Generated clips with exact truth, seed by seed."},
+    AllCommand: {"all": "Every figure and table that needs no clip of your own."},
     ZooCommand: {"zoo": "Random clips with exact truth: are objects found, counted and certified?"},
 }
 

@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 
 from withinpx import __version__
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, figure
+from withinpx.experiments.squares_options import Kernels
 from withinpx.experiments.sweep import Experiment, chunks
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train, train_together
 from withinpx.experiments.table import RunTable
@@ -84,7 +85,8 @@ class CentralExperiment(Experiment):
 
 def train_runs(runs: Sequence[SquaresRun], settings: FitSettings, together: bool, fast: bool) -> list[Row]:
     started = time.monotonic()
-    models = train_together(runs, settings, fast=fast)[0] if together else [train(run, settings) for run in runs]
+    kernels = Kernels.HALF if fast else Kernels.TORCH
+    models = train_together(runs, settings, kernels)[0] if together else [train(run, settings) for run in runs]
     about = {
         "seconds": round((time.monotonic() - started) / len(runs), 1),
         "machine": torch.cuda.get_device_name() if settings.device.type == "cuda" else platform.machine(),

@@ -92,6 +92,14 @@ PANELS = {
         Panel("fig9c", "decoder_rf", _DECODER, _SHAPES, tuple(range(19, 32, 2))),
     )
 }
+QUICK: dict[str, Any] = {  # the middle of each panel
+    "fig5a": 9,
+    "fig5b": 25,
+    "fig5c": "spheres-09-14",
+    "fig5d": 0.8,
+    "fig9b": 9,
+    "fig9c": 25,
+}
 FIGURES = {  # the panels that each figure or table needs
     **{name: (name,) for name in PANELS},
     "fig5": ("fig5a", "fig5b", "fig5c", "fig5d"),
@@ -113,6 +121,7 @@ class RenderedExperiment(Experiment):
     seeds: int = 20
     device: str = "auto"
     train: Train | None = None  # ``train_and_measure`` if not given
+    quick: bool = False  # one value of each panel
 
     key, columns = (*RUN, "object"), COLUMNS
 
@@ -156,7 +165,10 @@ class RenderedExperiment(Experiment):
         return lines
 
     def _settings(self) -> list[Setting]:
-        return [setting for name in FIGURES[self.figure] for setting in PANELS[name].settings]
+        panels = [PANELS[name] for name in FIGURES[self.figure]]
+        if self.quick:
+            panels = [replace(panel, values=(QUICK[panel.name],)) for panel in panels]
+        return [setting for panel in panels for setting in panel.settings]
 
 
 def is_inside(run: Any) -> Any:

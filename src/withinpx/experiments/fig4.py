@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from withinpx.errors import InputError
+from withinpx.experiments.reading import Reading
 from withinpx.experiments.sweep import Experiment, Panel, check_counts, chunks
 from withinpx.experiments.table import RunTable
 from withinpx.jobs.job import Job, Row
@@ -105,7 +106,7 @@ def select_panels(letters: Iterable[str], quick: bool = False, only: Sequence[fl
 
 
 Mode = Literal["until learned", "to the last epoch", "quick"]
-Train = Callable[[Setting, Sequence[int], int, str, Mode], list[Row]]  # setting, seeds, epochs, device, mode -> rows
+Train = Callable[[Setting, Sequence[int], int, str, Any], list[Row]]  # setting, seeds, epochs, device, mode -> rows
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ class SquaresExperiment(Experiment):
     device: str = "auto"
     seeds_per_job: int | None = None  # all seeds of a setting if not given
     mode: Mode = "until learned"
-    train: Train | None = None  # ``train_setting`` if not given
+    reading: Reading | None = None  # of the paper's recipe: first starts alone, all epochs; ours if not given
+    train: Train | None = None  # ``train_setting`` or ``train_by_reading`` if not given
 
     key, columns = KEY, COLUMNS
 
@@ -128,17 +130,19 @@ class SquaresExperiment(Experiment):
 
     @property
     def config(self) -> dict[str, Any]:
+        if self.reading is not None:
+            return {"epochs": self.epochs, "mode": "the paper's recipe", "reading": asdict(self.reading)}
         return {"epochs": self.epochs, "mode": self.mode}
 
     def jobs(self, table: RunTable) -> list[Job]:
         """One job for each setting, or for each ``seeds_per_job`` of its seeds; a shared network is trained once."""
-        train = self.train or import_module("withinpx.experiments.fig4_training").train_setting  # imports torch
+        train, last = self._training()
         done = {(*_network(run), run["seed"]) for run in table.runs()}
         networks: dict[tuple[Any, ...], Setting] = {}
         for setting in self._settings():
             networks.setdefault(setting.network, setting)
         return [
-            Job(setting.name, train, (setting, seeds, self.epochs, self.device, self.mode), runs=len(seeds))
+            Job(setting.name, train, (setting, seeds, self.epochs, self.device, last), runs=len(seeds))
             for setting in networks.values()
             for missing in [tuple(seed for seed in range(self.seeds) if (*setting.network, seed) not in done)]
             for seeds in chunks(missing, self.seeds_per_job or self.seeds)
@@ -164,6 +168,13 @@ class SquaresExperiment(Experiment):
 
         paths = draw(table, folder, [panel.name for panel in self.panels])
         return [total(write_summary(folder, table)), *(f"Drew {path}" for path in paths)]
+
+    def _training(self) -> tuple[Train, Any]:
+        """What trains a setting, and its last argument. Both modules import torch."""
+        if self.reading is not None:
+            train = self.train or import_module("withinpx.experiments.first_starts").train_by_reading
+            return train, self.reading
+        return self.train or import_module("withinpx.experiments.fig4_training").train_setting, self.mode
 
     def _settings(self) -> list[Setting]:
         return [setting for panel in self.panels for setting in panel.settings]

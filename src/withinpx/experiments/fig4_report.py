@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
+from pandas import Series
 
+from withinpx.experiments import fig4_distribution
 from withinpx.experiments.fig4 import N_SIGMA, PANELS, Setting, is_inside
 from withinpx.experiments.plots import RUNS, THEORY, TRUTH, draw_legend, grid
 from withinpx.experiments.sweep import Panel, describe_sweeps
@@ -25,6 +27,11 @@ SHADES = (1, 2, 3, 4)  # standard deviations
 TOP = 12.0  # px
 FLOOR = 1e-4  # px; the table's last decimal
 TICKS = (FLOOR, 1e-3, 1e-2, 0.1, 1, 10)
+STARTS: dict[str, dict[str, Any]] = {  # the last start of a run: its mark, and how far beside its value that is
+    "random": {"label": "first start", "marker": "o", "s": 9, "linewidth": 0, "alpha": 0.75, "offset": 0.0},
+    "aside": {"label": "restart beside the object", "marker": "^", "s": 13, "linewidth": 0.7, "offset": 0.2},
+    "centre": {"label": "restart at its centre", "marker": "x", "s": 13, "linewidth": 0.8, "offset": -0.2},
+}
 HEIGHTS = (0.13, 1.0, 0.8)  # accepted share, error, calibrated error
 HEADINGS = {
     "encoder_rf": "encoder",
@@ -64,7 +71,9 @@ def write_summary(folder: Path, table: RunTable) -> list[Summary]:
     changes = change_after_learning(table)
     notes = describe_sweeps(table.path.parent) + ([changes] if changes else [])
     write_json(writable_folder(folder) / "summary.json", summaries)
-    write_atomically(folder / "summary.md", _page(summaries, notes).encode())
+    write_json(folder / "distribution.json", fig4_distribution.as_json(table.frame()))
+    page = [_page(summaries, notes), *fig4_distribution.describe(table.frame()), ""]
+    write_atomically(folder / "summary.md", "\n".join(page).encode())
     return summaries
 
 
@@ -81,10 +90,13 @@ def change_after_learning(table: RunTable) -> str | None:
     if "learned_at" not in table.columns:
         return None
     accepted = [run for run in table.runs() if run["accepted"]]
-    changes = [abs(run["position_error"] - float(run["error_then"])) for run in accepted if run["learned_at"]]
+    learned = [run for run in accepted if run["accepted_then"] == "True"]
+    changes = [abs(run["position_error"] - float(run["error_then"])) for run in learned]
+    abandoned = sum(run["accepted_then"] == "False" for run in accepted)
+    later = f" {abandoned} more would have been abandoned or discarded before it." if abandoned else ""
     return (
         f"Of {len(accepted)} accepted runs {len(changes)} had learned before the last epoch: their error changed by at "
-        f"most {max(changes, default=0.0):.4f} px after that."
+        f"most {max(changes, default=0.0):.4f} px after that.{later}"
     )
 
 
@@ -148,16 +160,18 @@ def _draw(path: Path, panels: Sequence[Panel[Setting]], runs: "DataFrame", width
         errors.set_ylabel("maximum position error (px)")
         calibrated.set_ylabel("after calibration (px)")
         fig.align_ylabels([errors, calibrated])
-        draw_legend(fig, (errors, calibrated), columns=4 if len(panels) > 1 else 2)
+        draw_legend(fig, [axis for row in reversed(rows) for axis in row], columns=5 if len(panels) > 1 else 2)
     return path
 
 
 def _draw_shares(axis: Axes, panel: Panel[Setting], runs: "DataFrame") -> None:
-    """The share of accepted runs per setting; no bar where nothing was trained."""
-    shares = runs.groupby(panel.variable).accepted.mean()
-    width = 0.75 * float(np.min(np.diff(panel.values)))
-    axis.bar(shares.index, np.ones(len(shares)), width, color="0.9")
-    axis.bar(shares.index, shares, width, color=TRUTH)
+    """The share of accepted runs per setting, and that of accepted first starts; no bar where nothing was trained."""
+    first = runs.accepted & (_starts(runs) == "random")
+    shares, at_first = (values.groupby(runs[panel.variable]).mean() for values in (runs.accepted, first))
+    width = 0.75 * _step(panel)
+    axis.bar(shares.index, np.ones(len(shares)), width, color="0.92", label="discarded")
+    axis.bar(shares.index, shares, width, color="#a9d3ba", label="accepted after restarts")
+    axis.bar(at_first.index, at_first, width, color=TRUTH, label="accepted at the first start")
     axis.set(ylim=(0, 1), yticks=(0, 1))
     axis.yaxis.set_major_formatter(PercentFormatter(1.0))
     axis.tick_params(axis="y", labelsize=6.5)
@@ -169,7 +183,7 @@ def _draw_shares(axis: Axes, panel: Panel[Setting], runs: "DataFrame") -> None:
 def _draw_errors(axis: Axes, panel: Panel[Setting], accepted: "DataFrame") -> None:
     """As in the paper: theory in blue, runs as red dots."""
     draw_panel_bound(axis, panel, _values(panel), SHADES)
-    _draw_runs(axis, accepted[panel.variable], accepted.position_error, RUNS, "runs")
+    _draw_runs(axis, panel, accepted, accepted.position_error, RUNS)
     axis.set_ylim(-0.25, TOP)
 
 
@@ -180,14 +194,33 @@ def _draw_calibrated(axis: Axes, panel: Panel[Setting], accepted: "DataFrame") -
     shown = np.where(bound > 0.1, bound, np.nan)
     axis.plot(values, shown, color=THEORY, linewidth=1.4, linestyle="-.", label="bound before calibration, 4 s.d.")
     errors = accepted.calibrated_error.clip(lower=FLOOR)
-    _draw_runs(axis, accepted[panel.variable], errors, TRUTH, "runs, after calibration")
+    _draw_runs(axis, panel, accepted, errors, TRUTH)
     axis.set(yscale="log", ylim=(FLOOR / 2, 20))
     axis.set_yticks(TICKS, [f"≤ {FLOOR:g}", *(f"{tick:g}" for tick in TICKS[1:])])
     axis.minorticks_off()
 
 
-def _draw_runs(axis: Axes, x: Any, errors: Any, color: str, label: str) -> None:
-    axis.scatter(x, errors, s=9, color=color, alpha=0.7, linewidth=0, zorder=3, label=label)
+def _draw_runs(axis: Axes, panel: Panel[Setting], runs: "DataFrame", errors: Any, color: str) -> None:
+    """One mark per run, by its last start; restarts stand a little beside their value, so that none hides another."""
+    for start, style in STARTS.items():
+        own = _starts(runs) == start
+        if not own.any():
+            continue
+        mark = {name: value for name, value in style.items() if name not in ("label", "offset")}
+        filled = start != "aside"
+        mark |= {"color": color} if filled else {"facecolor": "none", "edgecolor": color}
+        x = runs[panel.variable][own] + style["offset"] * _step(panel)
+        axis.scatter(x, errors[own], zorder=3, label=style["label"], **mark)
+
+
+def _starts(runs: "DataFrame") -> "Series":
+    """Every run's last start; tables of other experiments have none but the first."""
+    starts = runs["start"] if "start" in runs else Series("random", runs.index)
+    return starts.where(starts.isin(list(STARTS)), "random")
+
+
+def _step(panel: Panel[Setting]) -> float:
+    return float(np.min(np.diff(panel.values)))
 
 
 def _values(panel: Panel[Setting]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from withinpx.experiments.fig4 import Mode, Setting
+from withinpx.experiments.squares_options import Kernels
 from withinpx.experiments.synthetic import SquaresRun, evaluate, train_beyond, train_together
 from withinpx.jobs.job import Row
 from withinpx.model.autoencoder import Autoencoder
@@ -47,10 +48,10 @@ def _started(recipe: Recipe, start: str, setting: Setting) -> Recipe:
 def _attempt(setting: Setting, runs: list[SquaresRun], device: str, start: str, *, to_the_end: bool) -> dict[int, Row]:
     began, settings = time.monotonic(), FitSettings(choose_device(device))
     if to_the_end:
-        models, logs, learned = train_beyond(runs, settings, fast=True)
+        models, logs, learned = train_beyond(runs, settings, Kernels.HALF)
         early = [_when_learned(run, *learned.get(index, (None, None))) for index, run in enumerate(runs)]
     else:
-        models, logs = train_together(runs, settings, fast=True)
+        models, logs = train_together(runs, settings, Kernels.HALF)
         early = [{} for _ in runs]
     results = [_measure(model, run, setting) for model, run in zip(models, runs, strict=True)]
     last = {"start": start, "seconds": round((time.monotonic() - began) / len(runs), 2)}

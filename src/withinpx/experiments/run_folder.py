@@ -6,8 +6,7 @@ from pathlib import Path
 from withinpx import __version__
 from withinpx.errors import InputError
 from withinpx.experiments.synthetic import SquaresRun, train
-from withinpx.model.autoencoder import Autoencoder
-from withinpx.model.background import BackgroundMode
+from withinpx.model.autoencoder import Autoencoder, with_kinds
 from withinpx.theory.bound import SizeRange, check_network
 from withinpx.training.detector_folder import begin_run, load_detector, read_run_config, save_detector
 from withinpx.training.fit import FitSettings
@@ -29,7 +28,6 @@ def load_run(folder: Path) -> tuple[Autoencoder, SquaresRun]:
     model, _ = load_detector(folder)
     config = read_run_config(folder)
     try:
-        background, recipe = BackgroundMode(config["background"]), Recipe(**config["recipe"])
-        return model, SquaresRun(**{**config, "background": background, "recipe": recipe})
+        return model, SquaresRun(**with_kinds({**config, "recipe": Recipe(**config["recipe"])}))
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{folder} was not trained on squares: there is no truth to evaluate it against.") from None

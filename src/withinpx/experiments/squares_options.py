@@ -1,8 +1,17 @@
 """The options of a training on squares that ``SquaresRun`` and ``withinpx fit squares`` share. No torch."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from withinpx.data.squares import IMAGE_SIZE
+
+
+class Kernels(StrEnum):
+    """What computes networks that are trained together on CUDA; elsewhere PyTorch does, in float32."""
+
+    TORCH = "torch"  # PyTorch's sparse execution, in TensorFloat-32
+    TF32 = "tf32"  # hand-written kernels; maps in float32, filters in TensorFloat-32
+    HALF = "half"  # the same; maps and filters in half precision
 
 
 @dataclass(frozen=True)

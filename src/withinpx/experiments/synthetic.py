@@ -10,10 +10,12 @@ import torch
 from withinpx.certificate.calibration import measured_shift
 from withinpx.data.squares import Squares
 from withinpx.experiments.squares_gpu import engines_for, fit_together
-from withinpx.experiments.squares_options import SquaresOptions
+from withinpx.experiments.squares_options import Kernels, SquaresOptions
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
-from withinpx.model.background import BackgroundMode
+from withinpx.model.background import BackgroundMode, Encoding
 from withinpx.model.cnn import CHANNELS
+from withinpx.model.render import Peak
+from withinpx.model.softargmax import TEMPERATURE, Softargmax
 from withinpx.theory.bound import Bound, CompactSupport, Gaussian, Rendering, SizeRange, theorem
 from withinpx.training.accuracy import is_accepted
 from withinpx.training.engine import choose_engine
@@ -34,6 +36,10 @@ class SquaresRun(SquaresOptions):
     channels: int = CHANNELS
     background: BackgroundMode = BackgroundMode.POSITIONAL
     recipe: Recipe = PAPER
+    temperature: float = TEMPERATURE
+    softargmax: Softargmax = Softargmax.JOINT
+    encoding: Encoding = Encoding.LEARNED
+    peak: Peak = Peak.ONE
 
     def __post_init__(self) -> None:
         _ = self.network, self.data  # both validate the options, before anything is written
@@ -55,6 +61,10 @@ class SquaresRun(SquaresOptions):
             support=self.support,
             channels=self.channels,
             background=self.background,
+            temperature=self.temperature,
+            softargmax=self.softargmax,
+            encoding=self.encoding,
+            peak=self.peak,
         )
 
     @property
@@ -93,11 +103,11 @@ def train(run: SquaresRun, settings: FitSettings) -> Autoencoder:
 def train_together(
     runs: Sequence[SquaresRun],
     settings: FitSettings,
+    kernels: Kernels = Kernels.TORCH,
     *,
-    fast: bool = False,
     when_learned: Callable[[list[Autoencoder], int, int], None] | None = None,
 ) -> tuple[list[Autoencoder], list[Log]]:
-    """Runs that differ by their seeds alone, trained at once; each as ``train`` would."""
+    """Runs on the same images by the same recipe, trained at once; each as ``train`` would."""
     models, (images, background) = [new_network(run.network, run.seed) for run in runs], runs[0].training_images()
     logs = fit_together(
         models,
@@ -105,7 +115,7 @@ def train_together(
         runs[0].recipe,
         [run.seed for run in runs],
         settings,
-        fast=fast,
+        kernels=kernels,
         background=background,
         when_learned=None if when_learned is None else lambda index, epoch: when_learned(models, index, epoch),
     )
@@ -113,7 +123,7 @@ def train_together(
 
 
 def train_beyond(
-    runs: Sequence[SquaresRun], settings: FitSettings, *, fast: bool = False
+    runs: Sequence[SquaresRun], settings: FitSettings, kernels: Kernels = Kernels.TORCH
 ) -> tuple[list[Autoencoder], list[Log], dict[int, tuple[int, Autoencoder]]]:
     """``train_together`` to the last epoch; and, by index, the epoch at which each would have stopped, and its copy."""
     stopped: dict[int, tuple[int, Autoencoder]] = {}
@@ -121,7 +131,7 @@ def train_beyond(
     def remember(models: list[Autoencoder], index: int, epoch: int) -> None:
         stopped[index] = epoch, copy.deepcopy(models[index])
 
-    models, logs = train_together(runs, settings, fast=fast, when_learned=remember)
+    models, logs = train_together(runs, settings, kernels, when_learned=remember)
     if stopped:
         images, background = (tensor.to(settings.device) for tensor in runs[0].training_images())
         engines = engines_for([model for _, model in stopped.values()], images, settings, background)

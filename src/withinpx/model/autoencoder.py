@@ -1,7 +1,7 @@
 """Figure 1: z = softargmax . psi . x ;  x_hat = phi . render . z."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,11 +9,18 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 from withinpx.model.appearance import object_maps, read_codes
-from withinpx.model.background import BackgroundMode, LayeredBackground, build_background
+from withinpx.model.background import BackgroundMode, Encoding, LayeredBackground, build_background
 from withinpx.model.cnn import CHANNELS, CNN
-from withinpx.model.render import render
-from withinpx.model.softargmax import TEMPERATURE, softargmax_weights, weighted_positions
+from withinpx.model.render import Peak, render
+from withinpx.model.softargmax import TEMPERATURE, Softargmax, softargmax, softargmax_weights, weighted_positions
 from withinpx.theory.receptive_field import check_receptive_field
+
+KINDS = {"background": BackgroundMode, "softargmax": Softargmax, "encoding": Encoding, "peak": Peak}
+
+
+def with_kinds(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a ``NetworkConfig`` as a file has them, with their kinds in place of text."""
+    return {name: KINDS[name](value) if name in KINDS else value for name, value in fields.items()}
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class NetworkConfig:
     temperature: float = TEMPERATURE  # Theta of eq. 5
     background: BackgroundMode = BackgroundMode.POSITIONAL
     appearance: int = 0  # k: entries of the appearance code; 0 is the paper's network
+    softargmax: Softargmax = Softargmax.JOINT  # the reading of eq. 5
+    encoding: Encoding = Encoding.LEARNED  # of a positional background
+    peak: Peak = Peak.ONE  # the height of the Gaussian
 
     def __post_init__(self) -> None:
         check_receptive_field(self.encoder_rf, "encoder receptive field")
@@ -51,6 +61,8 @@ class NetworkConfig:
                 raise InputError(f"The {name} is {getattr(self, name)}: give a number above zero.")
         if self.appearance < 0:
             raise InputError(f"The appearance code has {self.appearance} entries: give 0 or more.")
+        if self.appearance and self.softargmax is not Softargmax.JOINT:
+            raise InputError("An appearance code is read with the joint softargmax: leave that at its default.")
         if self.appearance and self.support is None:
             raise InputError(
                 f"An appearance code of {self.appearance} entries would amplify the tails of a Gaussian without end: "
@@ -92,7 +104,9 @@ class Autoencoder(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        self.background = build_background(config.background, (config.height, config.width), config.colours)
+        self.background = build_background(
+            config.background, (config.height, config.width), config.colours, config.encoding
+        )
         outputs = config.objects + config.appearance
         self.encoder = CNN(config.colours, outputs, config.encoder_rf, config.channels)  # psi
         self.decoder = CNN(self.decoder_inputs, self.background.output_maps, config.decoder_rf, config.channels)  # phi
@@ -128,11 +142,11 @@ class Autoencoder(nn.Module):
     def read(self, maps: Float[Tensor, "b m h w"]) -> Latents:
         """Positions and codes from the encoder's maps: n heatmaps, then the k maps of the code."""
         heatmaps, shared = maps[:, : self.config.objects], maps[:, self.config.objects :]
-        weights = softargmax_weights(heatmaps, self.config.temperature)
-        positions = weighted_positions(weights)
         if not self.config.appearance:
+            positions = softargmax(heatmaps, self.config.temperature, self.config.softargmax)
             return Latents(positions, positions.new_zeros(*positions.shape[:2], 0))
-        return Latents(positions, read_codes(weights, shared))
+        weights = softargmax_weights(heatmaps, self.config.temperature)
+        return Latents(weighted_positions(weights), read_codes(weights, shared))
 
     def decoder_maps(
         self,
@@ -147,7 +161,7 @@ class Autoencoder(nn.Module):
         """
         config, margin = self.config, self.margin
         canvas = (config.height + 2 * margin, config.width + 2 * margin)
-        gaussians = render(positions + margin, canvas, config.sigma, config.support)
+        gaussians = render(positions + margin, canvas, config.sigma, config.support, config.peak)
         if present is not None:
             gaussians = gaussians * present[..., None, None]
         objects = object_maps(gaussians, codes, config.appearance)

@@ -4,6 +4,8 @@ A background model defines which maps are concatenated with the Gaussians at the
 decoder outputs, and how these become an image.
 """
 
+import math
+from collections.abc import Sequence
 from enum import StrEnum
 
 import torch
@@ -12,6 +14,11 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
+WAVELENGTHS = (
+    2.0,
+    1.0,
+    0.5,
+)  # of a sinusoidal encoding, in image sizes: the longest gives every position its own value
 FAINT = -2.0  # initial opacity logit; its sigmoid is 0.12
 
 
@@ -20,6 +27,14 @@ class BackgroundMode(StrEnum):
     NEARBY = "nearby"
     LAYERED = "layered"
     PERSPECTIVE = "perspective"
+
+
+class Encoding(StrEnum):
+    """How the paper's "positional encodings of the size of the images" are made, which it does not say."""
+
+    LEARNED = "learned"
+    COORDINATES = "coordinates"  # x and y, from -1 to 1
+    SINUSOIDAL = "sinusoidal"  # sines and cosines of x and y
 
 
 class Background(nn.Module):
@@ -58,6 +73,21 @@ class PositionalBackground(Background):
         super().__init__()
         self.input_maps, self.output_maps = codes, colours
         self.code = nn.Parameter(torch.zeros(codes, *size))
+
+    def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
+        return self.code
+
+
+class FixedBackground(Background):
+    """The paper's with an encoding that is not learned."""
+
+    code: Tensor
+
+    def __init__(self, encoding: Encoding, size: tuple[int, int], colours: int) -> None:
+        super().__init__()
+        ramps = coordinates(size, size, torch.zeros(()))
+        self.register_buffer("code", sinusoids(ramps) if encoding is Encoding.SINUSOIDAL else ramps, persistent=False)
+        self.input_maps, self.output_maps = len(self.code), colours
 
     def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
         return self.code
@@ -131,17 +161,32 @@ class PerspectiveBackground(LayeredBackground):
 
     def _joining_maps(self, gaussians: Tensor, nearby: Tensor | None) -> Tensor:
         """The ramps go from -1 to 1 over the image, and on over its margin."""
-        ramps = []
-        for length, inner in zip(gaussians.shape[-2:], self.still.shape[-2:], strict=True):
-            centres = torch.arange(length, dtype=gaussians.dtype, device=gaussians.device) + 0.5 - (length - inner) / 2
-            ramps.append(2 * centres / inner - 1)
-        down, across = torch.meshgrid(*ramps, indexing="ij")
-        return torch.stack([across, down])
+        return coordinates(gaussians.shape[-2:], self.still.shape[-2:], gaussians)
 
 
-def build_background(mode: BackgroundMode, size: tuple[int, int], colours: int) -> Background:
+def coordinates(canvas: Sequence[int], inner: Sequence[int], like: Tensor) -> Float[Tensor, "2 h w"]:
+    """x and y on a canvas (height, width), from -1 to 1 over the ``inner`` image in its middle."""
+    ramps = []
+    for length, image in zip(canvas, inner, strict=True):
+        centres = torch.arange(length, dtype=like.dtype, device=like.device) + 0.5 - (length - image) / 2
+        ramps.append(2 * centres / image - 1)
+    down, across = torch.meshgrid(*ramps, indexing="ij")
+    return torch.stack([across, down])
+
+
+def sinusoids(ramps: Float[Tensor, "2 h w"]) -> Float[Tensor, "m h w"]:
+    """Sines and cosines of x and y at each wavelength; an image is two long in ``coordinates``."""
+    phases = torch.cat([math.pi / wavelength * ramps for wavelength in WAVELENGTHS])
+    return torch.cat([phases.sin(), phases.cos()])
+
+
+def build_background(
+    mode: BackgroundMode, size: tuple[int, int], colours: int, encoding: Encoding = Encoding.LEARNED
+) -> Background:
     """The background of a new network; a layered one is black until its still is set."""
     match mode:
+        case BackgroundMode.POSITIONAL if encoding is not Encoding.LEARNED:
+            return FixedBackground(encoding, size, colours)
         case BackgroundMode.POSITIONAL:
             return PositionalBackground(size, colours)
         case BackgroundMode.NEARBY:

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from withinpx.model.appearance import bounded, object_maps
 from withinpx.model.autoencoder import Autoencoder, Latents
 from withinpx.model.cnn import CNN, reach_of
-from withinpx.model.field import Base, Field, Patch, masked
-from withinpx.model.render import faintest_exponent, profile
+from withinpx.model.field import Base, Field, Patch, dense_maps, masked
+from withinpx.model.render import Peak, faintest_exponent, profile
+from withinpx.model.softargmax import Softargmax, softargmax
 from withinpx.model.windows import Windows, group_windows
 
 
@@ -101,7 +102,14 @@ def sparse_latents(model: Autoencoder, maps: Field) -> tuple[Latents, Float[Tens
     """``Autoencoder.read`` from the encoder's maps, and the logarithm of the softargmax's denominator."""
     objects, temperature = model.config.objects, model.config.temperature
     heatmaps, shared = maps.channels(slice(objects)), maps.channels(slice(objects, None))
-    positions, log_mass = sparse_softargmax(heatmaps, temperature)
+    if model.config.softargmax is not Softargmax.JOINT:  # these treat every line of the map apart
+        full = dense_maps(heatmaps)
+        positions, log_mass = (
+            softargmax(full, temperature, model.config.softargmax),
+            (full / temperature).logsumexp((-2, -1)),
+        )
+    else:
+        positions, log_mass = sparse_softargmax(heatmaps, temperature)
     if not model.config.appearance:
         return Latents(positions, positions.new_zeros(*positions.shape[:2], 0)), log_mass
     return Latents(positions, bounded(_means(heatmaps, shared, temperature, log_mass))), log_mass
@@ -146,7 +154,7 @@ def sparse_decoder_maps(
     for windows in _windows_around(positions.detach() + margin, model):
         wider = windows.grown(first_layer_reach(model.decoder))
         others = base.cut(wider)[:, config.object_maps :]
-        gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support)
+        gaussians = gaussians_in(wider, positions + margin, config.sigma, config.support, config.peak)
         if present is not None:
             gaussians = gaussians * present[wider.image][..., None, None]
         own = object_maps(gaussians, None if codes is None else codes[wider.image], config.appearance)
@@ -218,12 +226,17 @@ def gaussian_reach(model: Autoencoder, dtype: torch.dtype) -> float:
 
 
 def gaussians_in(
-    windows: Windows, positions: Float[Tensor, "b n 2"], sigma: float, support: float | None = None
+    windows: Windows,
+    positions: Float[Tensor, "b n 2"],
+    sigma: float,
+    support: float | None = None,
+    peak: Peak = Peak.ONE,
 ) -> Float[Tensor, "m n h w"]:
     """``render`` of these positions in each window."""
     own = positions[windows.image]
     x, y = own[..., :1] - (windows.columns()[:, None] + 0.5), own[..., 1:] - (windows.rows()[:, None] + 0.5)
-    return profile(y, sigma, support).unsqueeze(-1) * profile(x, sigma, support).unsqueeze(-2)
+    along_y = profile(y, sigma, support) * peak.height(sigma)
+    return along_y.unsqueeze(-1) * profile(x, sigma, support).unsqueeze(-2)
 
 
 def _middle(values: Tensor, around: int) -> Tensor:

@@ -13,8 +13,7 @@ from safetensors.torch import load, save
 
 from withinpx.errors import InputError
 from withinpx.files import holds_only_partials, new_folder, read_json, write_atomically, write_json
-from withinpx.model.autoencoder import Autoencoder, NetworkConfig
-from withinpx.model.background import BackgroundMode
+from withinpx.model.autoencoder import Autoencoder, NetworkConfig, with_kinds
 
 WEIGHTS = "model.safetensors"
 DESCRIPTION = "detector.json"
@@ -63,7 +62,7 @@ def load_detector(folder: Path) -> tuple[Autoencoder, dict[str, Any]]:
     about = read_description(folder)
     weights = read_checked(folder / WEIGHTS, about["weights_sha256"])
     try:
-        config = NetworkConfig(**{**about["network"], "background": BackgroundMode(about["network"]["background"])})
+        config = NetworkConfig(**with_kinds(about["network"]))
         tensors = load(weights)
         with torch.device("meta"):  # shapes without memory: a manipulated config may be too large for any machine
             expected = Autoencoder(config).state_dict()

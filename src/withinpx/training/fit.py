@@ -21,7 +21,7 @@ from withinpx.training.convergence import Convergence
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import Engine, choose_engine
 from withinpx.training.log import Log
-from withinpx.training.recipe import WARM, Recipe
+from withinpx.training.recipe import WARM, IncompleteBatches, Recipe
 from withinpx.training.scene import median_image
 from withinpx.training.step import (
     Step,
@@ -142,6 +142,7 @@ class Training:
 
     def __init__(self, engine: Engine, count: int, recipe: Recipe, seed: int, folder: Path | None = None) -> None:
         self.engine, self._count, self._batch_size, self._seed = engine, count, recipe.batch_size, seed
+        self._incomplete = recipe.incomplete_batches
         engine.code_penalty, engine.lost_weight = recipe.code_penalty, recipe.lost_weight
         self.optimiser = adam(engine.model, recipe)
         self.step = reconstruction_step(engine, self.optimiser)
@@ -151,7 +152,8 @@ class Training:
         self.log = Log(folder, self.epochs_done)
 
     def batches(self, epoch: int) -> Iterator[Int[Tensor, "2 b"]]:
-        return batches(self._count, self._batch_size, self._seed, epoch, self.engine.latest_z.device)
+        device = self.engine.latest_z.device
+        return batches(self._count, self._batch_size, self._seed, epoch, device, self._incomplete)
 
     def save(self, folder: Path, epoch: int) -> None:
         save_checkpoint(folder, self.engine.model, self.optimiser, self._seen, epoch)
@@ -171,13 +173,18 @@ def _one_epoch(training: Training, number: int) -> tuple[float, float]:
     return mean_loss, torch.stack(accuracies).mean().item()
 
 
-def batches(
-    count: int, batch_size: int, seed: int, epoch: int, device: torch.device = CPU
+def batches(  # noqa: PLR0917
+    count: int,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    device: torch.device = CPU,
+    incomplete: IncompleteBatches = "dropped",
 ) -> Iterator[Int[Tensor, "2 b"]]:
     """The epoch's batches: indices of images, and of an image nearby in time for each.
 
     They depend on the seed and the epoch alone, so a resumed run equals an uninterrupted one. Images that do not fill
-    a batch are left for another epoch: a small last batch would disturb batch-norm.
+    a batch are dropped (left for another epoch), since a small last batch disturbs batch-norm, or kept as such a batch.
     """
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
     order = torch.randperm(count, generator=generator)
@@ -185,7 +192,7 @@ def batches(
     away *= 2 * torch.randint(0, 2, (count,), generator=generator) - 1
     outside = (order + away < 0) | (order + away >= count)
     nearby = (order + torch.where(outside, -away, away)) % count
-    whole = max(count // batch_size, 1) * min(batch_size, count)
+    whole = count if incomplete == "kept" else max(count // batch_size, 1) * min(batch_size, count)
     yield from torch.stack([order[:whole], nearby[:whole]]).to(device).split(batch_size, dim=1)
 
 

@@ -1,17 +1,23 @@
 """How a network is trained. The guarantee does not depend on it; the share of runs that succeed does."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from withinpx.errors import InputError
 
 CODE_PENALTY = 1e-5  # of a reconstruction error of some 1e-3: a code must explain one percent of it to be worth having
+
+IncompleteBatches = Literal[
+    "dropped", "kept"
+]  # images that do not fill a batch: left for another epoch, or a last step
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Hyperparameters of the training loop.
 
-    ``PAPER`` is app. C.1 to the letter, ``WARM`` adds a label-free warm start, ``CLIP`` is for footage.
+    ``PAPER`` is app. C.1 with our reading of what it leaves open, ``WARM`` adds a label-free warm start, ``CLIP`` is
+    for footage.
 
     >>> replace(WARM, epochs=20).warm_start_steps
     150
@@ -19,7 +25,7 @@ class Recipe:
 
     name: str
     epochs: int
-    batch_size: int  # images per step; those that do not fill a batch are left for another epoch
+    batch_size: int  # images per step
     learning_rate: float  # Adam's
     warm_start_steps: int = 0  # label-free steps towards the moving objects (training/warm_start.py)
     jitter_px: float = 0.0  # the warm start's centres are shifted by up to this much, by the seed
@@ -29,6 +35,7 @@ class Recipe:
     cosine_schedule: bool = False  # of the learning rate, down to 1 %
     centre_loss_weight: float = 0.0  # of the heatmaps' distance to the moving objects; 0 after half of the epochs
     lost_weight: float = 0.0  # of the same loss, throughout, in images in which a heatmap is not at its object
+    incomplete_batches: IncompleteBatches = "dropped"
     code_penalty: float = CODE_PENALTY  # times the mean square of the appearance codes: a rigid object keeps none
     restart_at: tuple[float, ...] = ()  # shares of the epochs at which heatmaps that lost their object are restarted
 

@@ -2,12 +2,13 @@
 
 import copy
 import os
+from typing import Any
 
 import pytest
 import torch
 
 from withinpx.data.squares import Squares
-from withinpx.model.autoencoder import NetworkConfig, new_network
+from withinpx.model.autoencoder import NetworkConfig, new_network, with_kinds
 from withinpx.training.engine import SparseEngine
 from withinpx.training.fit import prepare_model
 from withinpx.training.scene import Scene
@@ -18,22 +19,23 @@ if DEVICE.type == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # before it is imported
 pytest.importorskip("triton", reason="triton runs on Linux only")
 
-from withinpx.experiments.squares_gpu import windowed  # noqa: E402
 from withinpx.experiments.squares_gpu.engine import GpuEngine, for_gpu  # noqa: E402
 
 CASES = {"identical": (24, 5, 7, 5, 5), "over the border": (20, 3, 9, 3, 0)}  # image, RFs, object, padding
 
 
-def engines(case: str) -> tuple[SparseEngine, GpuEngine]:
+def engines(case: str, stored: torch.dtype = torch.float32, **reading: Any) -> tuple[SparseEngine, GpuEngine]:
     size, encoder_rf, decoder_rf, side, padding = CASES[case]
-    config = NetworkConfig(size, size, encoder_rf=encoder_rf, decoder_rf=decoder_rf, sigma=0.8, channels=8)
+    config = NetworkConfig(
+        size, size, encoder_rf=encoder_rf, decoder_rf=decoder_rf, sigma=0.8, channels=8, **with_kinds(reading)
+    )
     images = torch.from_numpy(Squares(object_size=side, padding=padding, image_size=size).train().images)
     model, images = prepare_model(new_network(config, 0).train(), images, DEVICE)
     generator = torch.Generator().manual_seed(1)
-    code = next(model.background.parameters())
-    code.data.copy_(0.3 * torch.randn(code.shape, generator=generator))
+    for code in model.background.parameters():
+        code.data.copy_(0.3 * torch.randn(code.shape, generator=generator))
     scene = Scene.of(images, model)
-    gpu = for_gpu(SparseEngine(copy.deepcopy(model), scene))
+    gpu = for_gpu(SparseEngine(copy.deepcopy(model), scene), stored)
     assert isinstance(gpu, GpuEngine)
     return SparseEngine(model, scene), gpu
 
@@ -44,10 +46,16 @@ def no_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_loss_positions_gradients_and_statistics_are_equal(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windowed, "STORED", torch.float32)
-    sparse, gpu = engines(case)
+@pytest.mark.parametrize(
+    ("case", "reading"),
+    [
+        *((case, {}) for case in CASES),
+        ("identical", {"encoding": "sinusoidal", "peak": "unit mass"}),
+        ("over the border", {"encoding": "coordinates", "softargmax": "lines", "temperature": 0.3}),
+    ],
+)
+def test_loss_positions_gradients_and_statistics_are_equal(case: str, reading: dict[str, Any]) -> None:
+    sparse, gpu = engines(case, **reading)
     assert sparse.scene.identical == (case == "identical")
     chosen = torch.arange(0, len(sparse.scene.images), 29, device=DEVICE)[:5]
     expected, accuracy = sparse.reconstruct(chosen, chosen)
@@ -66,7 +74,7 @@ def test_loss_positions_gradients_and_statistics_are_equal(case: str, monkeypatc
 
 
 def test_in_half_precision_they_differ_by_rounding() -> None:
-    sparse, gpu = engines("identical")
+    sparse, gpu = engines("identical", torch.half)
     chosen = torch.arange(0, len(sparse.scene.images), 29, device=DEVICE)[:5]
     expected, found = (engine.reconstruct(chosen, chosen)[0] for engine in (sparse, gpu))
     assert found.item() != expected.item()
@@ -80,8 +88,7 @@ def test_in_half_precision_they_differ_by_rounding() -> None:
     assert (weight - weight_gpu).norm() < 0.01 * weight.norm()
 
 
-def test_the_warm_start_s_loss_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windowed, "STORED", torch.float32)
+def test_the_warm_start_s_loss_is_equal() -> None:
     sparse, gpu = engines("identical")
     chosen = torch.tensor([3, 40], device=DEVICE)
     centres = moving_centres(sparse.scene.images)[chosen].unsqueeze(1)

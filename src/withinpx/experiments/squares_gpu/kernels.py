@@ -280,9 +280,12 @@ def spread_back(
 
 @triton.jit
 def decoder_input(
-    z, code, corner, patch, pixels, h, w, grow, H, W, over, faintest, C: tl.constexpr, BLOCK: tl.constexpr
+    z, code, corner, patch, pixels, h, w, grow, H, W, over, peak, faintest, C: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """A Gaussian at z, and the other channels of ``code`` (H, W, C); zero outside. ``over`` is 1 / (2 sigma^2)."""
+    """A Gaussian at z, ``peak`` high, and the other channels of ``code`` (H, W, C); zero outside.
+
+    ``over`` is 1 / (2 sigma^2).
+    """
     p = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     valid = p < pixels
     m, _, _, y, x, inside = _locate(p, corner, valid, h, w, grow, H, W)
@@ -290,7 +293,7 @@ def decoder_input(
     down = tl.load(z + 2 * m + 1, mask=valid, other=0) - (y + 0.5)
     along_x, along_y = -right * right * over, -down * down * over
     visible = inside & (along_x > faintest) & (along_y > faintest)
-    gaussian = tl.where(visible, tl.exp(along_x) * tl.exp(along_y), 0.0)
+    gaussian = tl.where(visible, peak * (tl.exp(along_x) * tl.exp(along_y)), 0.0)
     c = tl.arange(0, C)
     others = tl.load(code + (y * W + x)[:, None] * C + c, mask=inside[:, None], other=0)
     tl.store(patch + p[:, None] * C + c, tl.where((c == 0)[None, :], gaussian[:, None], others), mask=valid[:, None])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.experiments.squares_gpu.graph import graphed
+from withinpx.experiments.squares_options import Kernels
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.training.device import denormals_as_zero
 from withinpx.training.engine import DenseEngine, Engine, SparseEngine, choose_engine
@@ -29,11 +30,11 @@ def fit_together(
     seeds: Sequence[int] = (0,),
     settings: FitSettings = DEFAULTS,
     *,
-    fast: bool = False,
+    kernels: Kernels = Kernels.TORCH,
     background: Tensor | None = None,
     when_learned: Callable[[int, int], None] | None = None,
 ) -> list[Log]:
-    """``fit`` for several ``models``, one per seed; returns their logs.
+    """``fit`` for several ``models``, each with its seed; returns their logs.
 
     With ``when_learned`` all are trained to the last epoch; it is called with the index of a network and the epoch
     at which that one would have stopped.
@@ -42,7 +43,7 @@ def fit_together(
         raise InputError(f"The recipe {recipe.name} changes as it goes: train its networks one by one.")
     device, count, run = settings.device, len(images), partial(graphed, device=settings.device)
     background = None if background is None else background.to(device)
-    engines = engines_for(models, images, settings, background, fast=fast)
+    engines = engines_for(models, images, settings, background, kernels=kernels)
     if recipe.warm_start_steps:
         centres = moving_centres(images.to(device), background=background).unsqueeze(1)
         targets = [jittered(centres, recipe.jitter_px, seed) for seed in seeds]
@@ -106,7 +107,7 @@ def engines_for(
     settings: FitSettings,
     background: Tensor | None = None,
     *,
-    fast: bool = False,
+    kernels: Kernels = Kernels.TORCH,
 ) -> list[Engine]:
     """One engine per network; the images and their windows are shared."""
     first, images = prepare_model(models[0], images, settings.device)
@@ -117,8 +118,9 @@ def engines_for(
         engines += [SparseEngine(model, engine.scene, engine.tolerance) for model in others]
     else:
         engines += [DenseEngine(model, images, engine.tolerance) for model in others]
-    if not fast or settings.device.type != "cuda":
+    if kernels is Kernels.TORCH or settings.device.type != "cuda":
         return engines
     from withinpx.experiments.squares_gpu.engine import for_gpu  # noqa: PLC0415  (triton comes with torch for CUDA only)
 
-    return [for_gpu(engine) for engine in engines]
+    stored = torch.half if kernels is Kernels.HALF else torch.float32
+    return [for_gpu(engine, stored) for engine in engines]

@@ -1,6 +1,6 @@
 """Sparse execution (model/sparse.py) on a GPU: one window in every image, forward and backward by Triton kernels.
 
-Filters and maps are stored in half precision, whose ten bits are those of TensorFloat-32.
+Filters and maps are stored in float32, or in half precision, whose ten bits are those of TensorFloat-32.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from withinpx.experiments.squares_gpu import kernels
 from withinpx.model.cnn import CNN
-from withinpx.model.render import faintest_exponent
+from withinpx.model.render import Peak, faintest_exponent
 
 SUM_BLOCK = 256  # pixels of one partial sum
 ROWS = 64  # partial sums that are added at once
-STORED = torch.half  # precision of the maps between the filters, and of the filters
 FEWEST_OUTPUTS = 8  # of a filter on a tensor core; fewer are padded with zeros
 
 
@@ -65,13 +64,19 @@ def windowed_cnn(
     patch: Float[Tensor, "m c h w"],
     windows: SquareWindows,
     *,
+    stored: torch.dtype,
     full_output: bool,
 ) -> tuple[Float[Tensor, "1 o H W"], Float[Tensor, "m o s s"], SquareWindows]:
-    """The CNN over a background and over windows in it; ``full_output``: its last filter is not rounded."""
+    """The CNN over a background and over windows in it; ``full_output``: its last filter is not rounded.
+
+    Maps between the filters are ``stored`` in this format. Channels of the input that the CNN lacks are ignored.
+    """
     convs = [layer for layer in cnn if isinstance(layer, nn.Conv2d)]
     norms = [layer for layer in cnn if isinstance(layer, nn.BatchNorm2d)]
-    parameters = [conv.weight for conv in convs] + [convs[-1].bias] + [p for n in norms for p in (n.weight, n.bias)]
-    base_out, patch_out = _WindowedCNN.apply(base, patch, windows, norms, full_output, *parameters)  # type: ignore[no-untyped-call]
+    first = F.pad(convs[0].weight, (0, 0, 0, 0, 0, base.shape[1] - convs[0].in_channels))
+    weights = [first, *(conv.weight for conv in convs[1:])]
+    parameters = [*weights, convs[-1].bias, *(p for n in norms for p in (n.weight, n.bias))]
+    base_out, patch_out = _WindowedCNN.apply(base, patch, windows, norms, stored, full_output, *parameters)  # type: ignore[no-untyped-call]
     reaches = [conv.kernel_size[0] // 2 for conv in convs]
     return base_out, patch_out, windows.grown(sum(reaches[1:]) - reaches[0])
 
@@ -84,6 +89,7 @@ class _WindowedCNN(torch.autograd.Function):
         patch: Tensor,
         windows: SquareWindows,
         norms: list[nn.BatchNorm2d],
+        stored: torch.dtype,
         full_output: bool,
         *parameters: Tensor,
     ) -> tuple[Tensor, Tensor]:
@@ -92,12 +98,12 @@ class _WindowedCNN(torch.autograd.Function):
         reach = weights[0].shape[-1] // 2
         base, patch = _channels_last(base), _channels_last(patch)
         ctx.first = base, patch
-        values, base = F.conv2d(patch, weights[0]).to(STORED), F.conv2d(base, weights[0], padding=reach).to(STORED)
+        values, base = F.conv2d(patch, weights[0]).to(stored), F.conv2d(base, weights[0], padding=reach).to(stored)
         windows = windows.grown(-reach)
         ctx.layers = []
         for norm, weight in zip(norms, weights[1:], strict=True):
             last = weight is weights[-1]
-            factor = weight.detach() if last and full_output else _wide(weight.detach().to(STORED))
+            factor = weight.detach() if last and full_output else _wide(weight.detach().to(stored))
             layer = _activated(norm, values, base, windows, factor)
             ctx.layers.append(layer)
             reach = weight.shape[-1] // 2
@@ -106,7 +112,7 @@ class _WindowedCNN(torch.autograd.Function):
             windows = windows.grown(reach)
         outputs = len(weights[-1])
         ctx.shapes = [weight.shape for weight in weights]
-        ctx.weight = weights[0]
+        ctx.weight, ctx.stored = weights[0], stored
         values, base = values[:, :outputs].float(), base[:, :outputs].float()
         return base + bias[:, None, None], values + bias[:, None, None]
 
@@ -117,18 +123,19 @@ class _WindowedCNN(torch.autograd.Function):
         of_norms: list[Tensor] = []
         unit = of_base.new_ones(1)
         factor = ctx.layers[-1].weight
-        if factor.dtype is STORED:
+        fill = (0, 0, 0, 0, 0, len(factor) - of_base.shape[1])
+        of_base, of_values = F.pad(of_base, fill), F.pad(of_values, fill)
+        if factor.dtype is torch.half:
             largest = torch.maximum(of_base.abs().amax(), of_values.abs().amax())
             unit = kernels.HEADROOM.value * largest.clamp(min=1e-30).view(1)
-            fill = (0, 0, 0, 0, 0, len(factor) - of_base.shape[1])
-            of_base, of_values = (F.pad(gradient / unit, fill).to(STORED) for gradient in (of_base, of_values))
+            of_base, of_values = ((gradient / unit).to(factor.dtype) for gradient in (of_base, of_values))
         for index in range(len(ctx.layers) - 1, -1, -1):
             layer, shape = ctx.layers[index], ctx.shapes[index + 1]
             of_active, from_windows = _filter_back(of_values, layer.active, layer.weight, padded=False)
             of_active_base, from_base = _filter_back(of_base, layer.active_base, layer.weight, padded=True)
             of_weights.insert(0, (from_windows.float() + from_base.float())[: shape[0]] * unit)
             of_values, of_base, unit, of_scale, of_shift = _gradients(
-                layer, of_active, of_active_base, unit, rounded=index > 0
+                layer, of_active, of_active_base, unit, to=ctx.stored if index else torch.float32
             )
             of_norms[:0] = [of_scale, of_shift]
         base, patch = ctx.first
@@ -136,7 +143,7 @@ class _WindowedCNN(torch.autograd.Function):
         of_patch, from_windows = _filter_back(of_values, patch, ctx.weight, padded=False, of_maps=wanted)
         of_base_in, from_base = _filter_back(of_base, base, ctx.weight, padded=True, of_maps=wanted)
         of_weights.insert(0, from_windows + from_base)
-        return of_base_in, of_patch, None, None, None, *of_weights, of_bias, *of_norms
+        return of_base_in, of_patch, None, None, None, None, *of_weights, of_bias, *of_norms
 
 
 def _activated(
@@ -174,9 +181,9 @@ def _activated(
 
 
 def _gradients(
-    layer: LayerState, of_active: Tensor, of_active_base: Tensor, unit: Tensor, *, rounded: bool
+    layer: LayerState, of_active: Tensor, of_active_base: Tensor, unit: Tensor, *, to: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the maps before batch-norm, divided by their unit (one if not rounded), and of weight and bias."""
+    """Gradients of the maps before batch-norm, divided by their unit (one in float32), and of weight and bias."""
     windows, values, base = layer.windows, layer.values, layer.base
     of_active, of_active_base = _channels_last(of_active), _channels_last(of_active_base)
     channels, (height, width) = values.shape[1], base.shape[-2:]
@@ -196,9 +203,8 @@ def _gradients(
         partial, len(partial), base, layer.norm, unit, new_unit, of_scale, of_shift, terms,
         float(images * height * width), images, height, width, C=channels, ROWS=ROWS, num_warps=8,
     )  # fmt: skip
-    if not rounded:
+    if to is torch.float32:
         new_unit = torch.ones_like(unit)
-    to = STORED if rounded else torch.float32
     of_values, of_base = torch.empty_like(values, dtype=to), torch.empty_like(base, dtype=to)
     in_windows, in_base = _blocks(windows.pixels, kernels.BLOCK), _blocks(height * width, kernels.BASE)
     kernels.gradient[(in_windows + in_base,)](
@@ -243,29 +249,31 @@ class _Spread(torch.autograd.Function):
 
 
 def decoder_input(
-    positions: Float[Tensor, "m 2"], base: Float[Tensor, "1 c H W"], windows: SquareWindows, sigma: float
+    positions: Float[Tensor, "m 2"], base: Float[Tensor, "1 c H W"], windows: SquareWindows, sigma: float, peak: Peak
 ) -> Float[Tensor, "m c h w"]:
     """The base's maps in each window, the first of them replaced by a Gaussian."""
-    patch: Tensor = _DecoderInput.apply(positions, base, windows, sigma)  # type: ignore[no-untyped-call]
+    patch: Tensor = _DecoderInput.apply(positions, base, windows, sigma, peak.height(sigma))  # type: ignore[no-untyped-call]
     return patch
 
 
 class _DecoderInput(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, positions: Tensor, base: Tensor, windows: SquareWindows, sigma: float) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(  # type: ignore[no-untyped-def]  # noqa: PLR0917
+        ctx, positions: Tensor, base: Tensor, windows: SquareWindows, sigma: float, peak: float
+    ) -> Tensor:
         positions, base = positions.contiguous(), _channels_last(base)
         channels, (height, width) = base.shape[1], base.shape[-2:]
         patch = _empty(len(windows), channels, windows.side, windows.side, like=base)
         ctx.windows, ctx.over, ctx.size = windows, 1 / (2 * sigma**2), (height, width)
         kernels.decoder_input[(_blocks(windows.pixels, kernels.BLOCK),)](
             positions, base, windows.corner, patch, windows.pixels, windows.side, windows.side, windows.grow, height,
-            width, ctx.over, faintest_exponent(positions.dtype), C=channels, BLOCK=kernels.BLOCK,
+            width, ctx.over, peak, faintest_exponent(positions.dtype), C=channels, BLOCK=kernels.BLOCK,
         )  # fmt: skip
         ctx.save_for_backward(positions, patch)
         return patch
 
     @staticmethod
-    def backward(ctx, of_patch: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def]
+    def backward(ctx, of_patch: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # type: ignore[no-untyped-def]
         positions, patch = ctx.saved_tensors
         windows, (height, width), channels = ctx.windows, ctx.size, patch.shape[1]
         of_positions = torch.empty_like(positions)
@@ -274,7 +282,7 @@ class _DecoderInput(torch.autograd.Function):
             positions, _channels_last(of_patch), patch, windows.corner, of_positions, of_base, len(windows),
             windows.side, windows.side, windows.grow, height, width, ctx.over, C=channels, BLOCK=kernels.BLOCK,
         )  # fmt: skip
-        return of_positions, of_base, None, None
+        return of_positions, of_base, None, None, None
 
 
 def _filter_back(
