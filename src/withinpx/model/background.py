@@ -14,11 +14,8 @@ from torch import Tensor, nn
 
 from withinpx.errors import InputError
 
-WAVELENGTHS = (
-    2.0,
-    1.0,
-    0.5,
-)  # of a sinusoidal encoding, in image sizes: the longest gives every position its own value
+# of a sinusoidal encoding, in image sizes: the longest gives every position its own value
+WAVELENGTHS = (2.0, 1.0, 0.5)
 FAINT = -2.0  # initial opacity logit; its sigmoid is 0.12
 
 
