@@ -66,11 +66,10 @@ class TrackCommand(TrackOptions):
             from withinpx.tracking.track import track  # noqa: PLC0415
 
             check_formats(self.export)
-
             options = only(TrackOptions, self)
             result = track(recording, options, out=self.out, device=self.device, resume=self.resume, progress=report)
         if self.export:
-            export(result.tracks, self.out, self.export, result.detector, self.clip)
+            export(result.tracks, self.out, self.export, result.detector, clip)
         if self.json:
             print_json(result.certificate.to_json())
         else:
@@ -83,8 +82,10 @@ class TrackCommand(TrackOptions):
     def _track_many(self, clips: "Sequence[Path]") -> None:
         engine = engine_named(self.engine, self.address, self.device, self.workers)
         from withinpx.jobs.progress import JobProgress  # noqa: PLC0415
+        from withinpx.tracking.exports import check_formats  # noqa: PLC0415
         from withinpx.tracking.many import FAILED, TABLE, track_many  # noqa: PLC0415
 
+        check_formats(self.export)
         options = only(TrackOptions, self)
         with JobProgress(unit="clips") as callback:
             rows = track_many(

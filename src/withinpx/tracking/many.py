@@ -129,7 +129,7 @@ def _tracks(
         from withinpx.tracking.detector import Detector  # noqa: PLC0415  (not needed for a finished run)
         from withinpx.tracking.exports import export  # noqa: PLC0415
 
-        export(tracks, folder, formats, Detector.load(folder))
+        export(tracks, folder, formats, Detector.load(folder), clip)
     return tracks, remarks
 
 
