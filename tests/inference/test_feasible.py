@@ -192,7 +192,7 @@ def test_pixels_in_another_object_s_box_do_not_count() -> None:
     assert both[0, 0] < 0.25 * find_feasible(searches, pixels, seen).residual[0, 0]
 
 
-@pytest.mark.parametrize(("beside", "known"), [(0.0, False), (19.0, True)])
+@pytest.mark.parametrize(("beside", "known"), [(0.0, False), (14.0, False), (19.0, True)])
 def test_an_object_most_of_which_another_one_hides_has_no_set(beside: float, known: bool) -> None:
     """It contradicts nothing that the frame shows, wherever it is. Where half of it is seen, that says where it is."""
     positions = np.array([[[30.0, 32.0], [30.0 + beside, 32.0]]])
