@@ -51,14 +51,15 @@ def notebook_page(path: Path) -> str:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     source = Path(page.file.abs_src_path or DOCS / page.file.src_uri)
+    names = titles(config.nav or [])
     parts = CODE_BLOCK.split(markdown)
     for index in range(0, len(parts), 2):
         lines = parts[index].split("\n")
-        parts[index] = "\n".join(with_links(line, source, page.file.src_uri, files) for line in lines)
+        parts[index] = "\n".join(with_links(line, source, page.file.src_uri, files, names) for line in lines)
     return "".join(parts)
 
 
-def with_links(line: str, source: Path, uri: str, files: Files) -> str:
+def with_links(line: str, source: Path, uri: str, files: Files, names: dict[str, str]) -> str:
     heading = line.startswith("#")
 
     def in_site(match: re.Match[str]) -> str:
@@ -72,10 +73,20 @@ def with_links(line: str, source: Path, uri: str, files: Files) -> str:
         if (target / "README.md").is_file():
             there = f"{there}/README.md"
         if files.get_file_from_path(there) or not target.exists():  # mkdocs reports what does not exist
+            if text.endswith(".md"):  # a title says more to a reader than a file's name
+                text = names.get(there, text)
             return f"{mark}[{text}]({posixpath.relpath(there, posixpath.dirname(uri) or '.')}{hash_sign}{anchor})"
         return text if heading else named(text, there)
 
     return LINK.sub(in_site, line)
+
+
+def titles(nav: list[Any]) -> dict[str, str]:
+    """The navigation's title of each page."""
+    found: dict[str, str] = {}
+    for name, entry in (pair for item in nav for pair in item.items()):
+        found |= titles(entry) if isinstance(entry, list) else {entry: name}
+    return found
 
 
 def named(text: str, path: str) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import withinpx
-from tests.studio.browser import open_browser, open_page
+from tests.studio.browser import open_browser, open_page, unavailable
 from withinpx.certificate.certificate import ADVICE
 
 ROOT = Path(__file__).parent.parent
@@ -80,7 +80,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if any(find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings", "latex2mathml")):
-        pytest.skip("The site needs the extra docs: `make docs` installs it.")
+        unavailable("The site is built with the extra docs, which is not installed: make docs.")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
