@@ -27,9 +27,10 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# mkdocs's --quiet would hide dead links from --strict.
 docs: $(READY)  ## the documentation site into site/; the build itself uses no network, and a dead link stops it
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 mutants: $(READY)  ## weakened certificates, each of which a test must notice (at most 20 minutes on 2 cores); results/mutants
 	$(BIN)/python -m tests.mutants --workers 2

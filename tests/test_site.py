@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if any(find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings", "latex2mathml")):
         unavailable("The site is built with the extra docs, which is not installed: make docs.")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     assert built.returncode == 0, built.stderr
     return folder
