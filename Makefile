@@ -14,7 +14,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch==2.13.0
 TORCH_OPTIONS ?=
 
-.PHONY: demo test check mutants torture bench format clean
+.PHONY: demo test check docs mutants torture bench format clean
 
 demo: $(READY)  ## track a generated clip of three objects without labels, and compare with its true positions
 	$(BIN)/withinpx demo
@@ -26,6 +26,11 @@ check: $(READY)  ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# mkdocs's --quiet would hide dead links from --strict.
+docs: $(READY)  ## the documentation site into site/; the build itself uses no network, and a dead link stops it
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 mutants: $(READY)  ## weakened certificates, each of which a test must notice (at most 20 minutes on 2 cores); results/mutants
 	$(BIN)/python -m tests.mutants --workers 2
@@ -45,7 +50,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # torch comes first, so that the second line keeps the build that was chosen.
 $(READY): pyproject.toml
