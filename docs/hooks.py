@@ -26,7 +26,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 EXAMPLE = re.compile(r"^>>> .*?(?=\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
 BAR = re.compile(r"<mo(?: stretchy=\"false\")?>(&#x0007C;|&#x02016;)</mo>")
-OUTSIDE_SCRIPT = re.compile(r"https://unpkg\.com/[^\"'`]*")
+OUTSIDE_SCRIPT = re.compile(r"https://[\w.-]+/(?:mermaid|iframe-worker)[^\"'`]*")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
