@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
@@ -165,5 +166,10 @@ def test_pages_fit_the_window_and_ask_no_other_host(address: str, width: int) ->
 def test_the_search_finds_a_reason(address: str) -> None:
     with open_browser() as browser, open_page(browser) as window:
         window.goto(address)
-        window.get_by_placeholder("Search").fill("equivariance")
-        window.locator(".md-search-result__link").first.wait_for()
+        field, found = window.get_by_placeholder("Search"), window.locator(".md-search-result__link").first
+        deadline = time.monotonic() + 60
+        while not found.is_visible() and time.monotonic() < deadline:
+            field.fill("")  # what was typed before the page's script listens is not searched for
+            field.fill("equivariance")
+            window.wait_for_timeout(500)
+        assert found.is_visible()
