@@ -6,19 +6,16 @@
 again.
 """
 
-import shlex
-import sys
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clip_sweep import REPORT, Report, known_medians, run_clips
+from clip_sweep import REPORT, Report, as_typed, known_medians, main, run_clips, sweep_parser
 from guarantee import share
 from result_tables import markdown_table
 from withinpx import InputError, track
@@ -194,26 +191,15 @@ def run(options: Namespace) -> None:
 
 
 def command(options: Namespace) -> str:
-    chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
-    flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
-    budget = ["--budget", f"{options.budget:g}"]
-    return shlex.join(["python", "benchmarks/alike.py", "--out", "results/alike", *flags, *budget])
+    return as_typed("alike", "results/alike", options, ("seed", "clips", "device", "workers"))
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE} and {REPORT}")
+    parser = sweep_parser(__doc__, f"folder for {TABLE} and {REPORT}", 60.0)
     parser.add_argument("--seed", type=int, default=1000, help="of the first clip; the others follow")
     parser.add_argument("--clips", type=int, default=200)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
-    parser.add_argument("--budget", type=float, default=60.0, help="of `track`, seconds per clip")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"alike: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("alike", run, parsed)

@@ -9,9 +9,8 @@ entries; the truth is used for the comparison only. A clip whose rows are in the
 """
 
 import shlex
-import sys
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clip_sweep import REPORT, Report, known_medians, run_clips, sets_of
+from clip_sweep import REPORT, Report, known_medians, main, run_clips, sets_of, sweep_parser
 from guarantee import CHANGING, nothing, share
 from guarantee import run_clip as run_generated
 from real_clips import CLIPS, RealClip, compare_track
@@ -216,20 +215,12 @@ def command(options: Namespace) -> str:
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE} and {REPORT}")
+    parser = sweep_parser(__doc__, f"folder for {TABLE} and {REPORT}", 20.0)
     parser.add_argument("--clips", type=Path, help="folder of real clips; generated ones if not given")
     parser.add_argument("--seed", type=int, default=6000, help="of the first generated clip")
     parser.add_argument("--pairs", type=int, default=25, help="generated clips of each kind")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
-    parser.add_argument("--budget", type=float, default=20.0, help="of `track`, seconds per clip")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"appearance: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("appearance", run, parsed)

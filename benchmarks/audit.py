@@ -7,9 +7,7 @@ Every clip is tracked from its pixels alone; its true positions, with errors pla
 zoo that are small (for time), ordered and good: the theorem's assumptions hold by construction.
 """
 
-import shlex
-import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from clip_sweep import Report, run_clips
+from clip_sweep import Report, as_typed, main, run_clips, sweep_parser
 from result_tables import markdown_table
 from withinpx import InputError, load_result, track
 from withinpx.auditing.audit import compare
@@ -253,27 +251,16 @@ def run(options: Namespace) -> None:
 
 
 def command(options: Namespace) -> str:
-    chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
-    flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
-    kept = ["--runs", "audit_runs", "--budget", f"{options.budget:g}"]
-    return shlex.join(["python", "benchmarks/audit.py", "--out", "results/audit", *flags, *kept])
+    return as_typed("audit", "results/audit", options, ("seed", "clips", "device", "workers"), ["--runs", "audit_runs"])
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE} and its summary")
+    parser = sweep_parser(__doc__, f"folder for {TABLE} and its summary", 20.0)
     parser.add_argument("--runs", type=Path, required=True, help="folder for what `track` makes of the clips")
     parser.add_argument("--seed", type=int, default=9500, help="of the first clip; the others follow")
     parser.add_argument("--clips", type=int, default=8)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
-    parser.add_argument("--budget", type=float, default=20.0, help="of `track`, seconds per clip")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"audit: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("audit", run, parsed)

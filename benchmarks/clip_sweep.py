@@ -1,12 +1,15 @@
 """What benchmarks over many clips share: a resumable table, its report, and columns that several of them have."""
 
-from argparse import Namespace
-from collections.abc import Callable, Sequence
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from withinpx import __version__
+from withinpx import InputError, __version__
 from withinpx.certificate.certificate import ObjectCertificate
 from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
@@ -55,3 +58,29 @@ def known_medians(runs: Sequence[Row], columns: Sequence[str]) -> list[float | N
     """The median of each column over the runs that have it; None if none has."""
     known = [[run[column] for run in runs if not np.isnan(run[column])] for column in columns]
     return [float(np.median(values)) if values else None for values in known]
+
+
+def sweep_parser(description: str | None, out: str, budget: float) -> ArgumentParser:
+    """The options that all of these have; ``out`` says what the folder is for."""
+    parser = ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help=out)
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
+    parser.add_argument("--budget", type=float, default=budget, help="of `track`, seconds per clip")
+    return parser
+
+
+def as_typed(script: str, folder: str, options: Namespace, names: Iterable[str], more: Sequence[str] = ()) -> str:
+    """The command with the options of these names and ``more``; the folder is the one that is committed."""
+    flags = [part for name in names for part in (f"--{name}", str(getattr(options, name)))]
+    budget = ["--budget", f"{options.budget:g}"]
+    return shlex.join(["python", f"benchmarks/{script}.py", "--out", folder, *flags, *more, *budget])
+
+
+def main(script: str, run: Callable[[Namespace], None], parsed: Callable[[Sequence[str]], Namespace]) -> None:
+    """Run a benchmark with what was typed."""
+    try:
+        run(parsed(sys.argv[1:]))
+    except InputError as error:
+        print(f"{script}: {error}", file=sys.stderr)
+        sys.exit(2)

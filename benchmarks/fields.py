@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from blobs import PIXEL_CENTRE
-from clip_sweep import sets_of
+from clip_sweep import main, sets_of
 from real_clips import CLIPS
 from result_tables import cell, markdown_table
 from withinpx import InputError, __version__, track
@@ -177,8 +177,4 @@ def parsed(arguments: Sequence[str]) -> Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"fields: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("fields", run, parsed)

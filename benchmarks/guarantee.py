@@ -7,10 +7,8 @@
 run again. ``--draw`` draws the figure from the table and trains nothing.
 """
 
-import shlex
-import sys
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count, islice
@@ -19,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from clip_sweep import REPORT, Report, known_medians, run_clips, sets_of
+from clip_sweep import REPORT, Report, as_typed, known_medians, main, run_clips, sets_of, sweep_parser
 from result_tables import markdown_table
 from withinpx import InputError, track
 from withinpx.certificate.outlines import TIGHT, TIGHT_PX
@@ -228,32 +226,21 @@ def chosen_seeds(first: int, clips: int, nuisances: Sequence[str]) -> list[int]:
 
 
 def command(options: Namespace) -> str:
-    chosen = {"seed": options.seed, "clips": options.clips, "device": options.device, "workers": options.workers}
-    flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
-    flags += ["--with", *options.nuisances] if options.nuisances else []
-    budget = ["--budget", f"{options.budget:g}"]
+    chosen = ["--with", *options.nuisances] if options.nuisances else []
     folder = "results/guarantee/changing" if options.nuisances else "results/guarantee"
-    return shlex.join(["python", "benchmarks/guarantee.py", "--out", folder, *flags, *budget])
+    return as_typed("guarantee", folder, options, ("seed", "clips", "device", "workers"), chosen)
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE}, {REPORT} and {FIGURE}")
+    parser = sweep_parser(__doc__, f"folder for {TABLE}, {REPORT} and {FIGURE}", 120.0)
     parser.add_argument("--seed", type=int, default=2000, help="of the first clip; the others follow")
     parser.add_argument("--clips", type=int, default=100)
     parser.add_argument(
         "--with", dest="nuisances", nargs="+", default=(), choices=PROBABILITIES, help="only clips with one of these"
     )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
-    parser.add_argument("--budget", type=float, default=120.0, help="of `track`, seconds per clip")
     parser.add_argument("--draw", action="store_true", help="draw what the table holds, and train nothing")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"guarantee: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("guarantee", run, parsed)

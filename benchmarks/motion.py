@@ -6,10 +6,8 @@ A scene is new footage of the camera and the objects of the studio's demo, on ot
 of the zoo is tracked. The truth is used for the comparison only. A clip whose rows are in the table is not run again.
 """
 
-import shlex
-import sys
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import withinpx
-from clip_sweep import Report, run_clips
+from clip_sweep import Report, as_typed, main, run_clips, sweep_parser
 from result_tables import markdown_table
 from withinpx import Detector, InputError, track
 from withinpx.data.motion import smooth_paths
@@ -218,27 +216,16 @@ def run(options: Namespace) -> None:
 
 
 def command(options: Namespace) -> str:
-    chosen = {name: getattr(options, name) for name in ("seed", "scenes", "zoo", "device", "workers")}
-    flags = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
-    budget = ["--budget", f"{options.budget:g}"]
-    return shlex.join(["python", "benchmarks/motion.py", "--out", "results/motion", *flags, *budget])
+    return as_typed("motion", "results/motion", options, ("seed", "scenes", "zoo", "device", "workers"))
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help=f"folder for {TABLE} and its README")
+    parser = sweep_parser(__doc__, f"folder for {TABLE} and its README", 120.0)
     parser.add_argument("--seed", type=int, default=9400, help="of the first clip")
     parser.add_argument("--scenes", type=int, default=8, help="new footage of the demo's objects; no training")
     parser.add_argument("--zoo", type=int, default=0, help="clips that are tracked")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    parser.add_argument("--workers", type=int, default=1, help="clips that are run at a time")
-    parser.add_argument("--budget", type=float, default=120.0, help="of `track`, seconds per clip")
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    try:
-        run(parsed(sys.argv[1:]))
-    except InputError as error:
-        print(f"motion: {error}", file=sys.stderr)
-        sys.exit(2)
+    main("motion", run, parsed)
