@@ -24,11 +24,20 @@ def shadow(
     nothing is.
     """
     contrast = (image - background).abs().amax(dim=-3)
-    light = (image * background).sum(dim=-3) / (background**2).sum(dim=-3).clamp(min=1e-4)
-    off = (image - light.unsqueeze(-3) * background).abs().amax(dim=-3)
+    light, off = _light(image, background), off_hue(image, background)
     hue = (off * contrast).sum(dim=(-2, -1), keepdim=True) / contrast.sum(dim=(-2, -1), keepdim=True).clamp(min=1e-12)
     darkest = DARKER - DEEPER * ((hue - GREY) / (COLOURED - GREY)).clamp(0, 1)
     dim = ((light - darkest) / (LIGHTER - DARKER)).clamp(0, 1) * (light <= 1)
     shade = dim * (2 - off / SAME_HUE).clamp(0, 1)
     left = (weight * (1 - shade)).sum(dim=(-2, -1), keepdim=True)
     return torch.where(left < LITTLE * weight.sum(dim=(-2, -1), keepdim=True), 0.0, shade)
+
+
+def off_hue(image: Float[Tensor, "*b c h w"], background: Float[Tensor, "*b c h w"]) -> Float[Tensor, "*b h w"]:
+    """How far each pixel is from the background's hue, brighter or darker."""
+    return (image - _light(image, background).unsqueeze(-3) * background).abs().amax(dim=-3)
+
+
+def _light(image: Float[Tensor, "*b c h w"], background: Float[Tensor, "*b c h w"]) -> Float[Tensor, "*b h w"]:
+    """How much of the background's light each pixel has."""
+    return (image * background).sum(dim=-3) / (background**2).sum(dim=-3).clamp(min=1e-4)

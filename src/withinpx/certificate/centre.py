@@ -17,10 +17,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from withinpx.certificate.ends import FINE, MARGIN_PX, RING, ends_along_axes
+from withinpx.certificate.ends import FINE, MARGIN_PX, RING, ends_along_axes, full_strength
 from withinpx.discovery.background import ByteImages, FloatImages, to_float
 from withinpx.inference.masks import object_strength
+from withinpx.inference.outline import INNER
 from withinpx.inference.overlap import Boxes, free_pixels
+from withinpx.shadow import SAME_HUE, off_hue
 
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
 PAIRED = 0.25  # of the steps of hue between pairs of pixels, those within are at most, where hues have half the
@@ -58,6 +60,7 @@ class Portrait:
     hue: Array  # (h, w): in what is left of the colours without it
     paired: tuple[bool, bool]  # along x and y: are the hues of every two pixels one?
     lit: Array  # (h, w): 0 in the object's shadow, else 1
+    off_hue: Array  # (h, w): how far the colours are from the background's hue
 
 
 def take_portrait(
@@ -147,21 +150,36 @@ def _portrait(
     colour, luma, hue = (np.where(known, values, np.nan) for values in (beyond, np.abs(brighter), tinted))
     image, still = (torch.from_numpy(np.moveaxis(values, -1, 0)) for values in (background + difference, background))
     lit = object_strength(image, still) / (image - still).abs().amax(dim=0).clamp(min=1e-12)
-    return Portrait(colour, luma, hue, paired, lit.numpy())
+    return Portrait(colour, luma, hue, paired, lit.numpy(), np.where(known, off_hue(image, still).numpy(), np.nan))
 
 
 def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
     """The centre of an object of this width and height; None if its edges cannot be seen against the noise.
 
-    It is the object's without its shadow; the tolerance allows for the shadow being a part of it.
+    It is the object's without its shadow. The tolerance allows for the shadow being a part of it, unless the object is
+    known by its hue, which no shadow has.
     """
     intervals = [_interval(portrait, lit, box) for lit in (portrait.lit, np.ones_like(portrait.lit))]
-    if not np.isfinite(intervals).all():
+    known = bool(np.isfinite(intervals).all())
+    low, high = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
+    middle = np.mean(intervals[0], axis=0)
+    g = np.maximum(high - middle, middle - low)
+    if _is_coloured(portrait, box):
+        for axis, ends in enumerate(ends_along_axes(portrait.off_hue, box)):
+            own, smaller = ends.centre()
+            if smaller < g[axis] or not known:
+                middle[axis], g[axis] = own, smaller
+    if not np.isfinite(g).all():
         return None
-    lowest, highest = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
-    x, y = np.mean(intervals[0], axis=0).tolist()
-    g_x, g_y = np.maximum(highest - (x, y), (x, y) - lowest).tolist()
+    (x, y), (g_x, g_y) = middle.tolist(), g.tolist()
     return Centre((x, y), (g_x, g_y))
+
+
+def _is_coloured(portrait: Portrait, box: Array) -> bool:
+    """Is all that is surely the object's of another hue than any shadow?"""
+    strength = portrait.colour * portrait.lit
+    sure = strength > INNER * full_strength(strength, box)
+    return bool(sure.any() and (portrait.off_hue[sure] > 2 * SAME_HUE).all())
 
 
 def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:

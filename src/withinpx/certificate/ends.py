@@ -61,14 +61,19 @@ class Ends:
 NOWHERE = Ends(np.ones(1), np.full((1, 2), np.nan), np.full((1, 2), np.nan))  # of what shows nothing
 
 
+def full_strength(strength: Array, box: Array) -> float:
+    """The object's strength in a portrait (h, w)."""
+    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
+    return float(np.nanquantile(strength, 1 - share))
+
+
 def ends_along_axes(strength: Array, box: Array) -> list[Ends]:
     """The ends along x and y of what a portrait (h, w) shows; NaN if the noise hides them.
 
     The noise is what the grid shows where there is no object: the most of it, or what a line of it usually shows. With
     the latter, where a line beside the object shows more, the outer box is larger; the smaller of the two is taken.
     """
-    share = min(0.5, FULL_SHARE * float(box.prod()) * FINE**2 / strength.size)
-    full = float(np.nanquantile(strength, 1 - share))
+    full = full_strength(strength, box)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a line of the grid of which nothing is known
         profiles = [np.nanmax(strength, axis=axis) for axis in (0, 1)]
