@@ -154,6 +154,47 @@ def test_a_shadow_widens_the_tolerance_but_does_not_move_the_centre() -> None:
     assert is_within(shaded, (0.0, 0.0))
 
 
+def coloured(*, beside: float, at_right_px: int = 4, strength: float = 1.0) -> Centre:
+    """A red square with something to the right of it that is ``beside`` times as bright as the grey background.
+
+    ``strength`` is that of the red.
+    """
+    at = centres()
+    covered = frames_of(SQUARE, at)[..., 0].astype(np.float64)[..., None] - 60
+    frames = 60 + covered / 120 * np.array([130.0, -10.0, -10.0]) * strength
+    for frame, part, (x, y) in zip(frames, covered, at, strict=True):
+        rows, columns = slice(round(y - 3), round(y + 4)), slice(round(x + 3), round(x + 5 + at_right_px))
+        share = 1 - part[rows, columns] / 120
+        frame[rows, columns] += share * 60 * (beside - 1)
+    found = centre_of(
+        frames.round().clip(0, 255).astype(np.uint8),
+        np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32),
+        at,
+        box(SQUARE) + np.array([at_right_px, 0]),
+    )
+    assert found is not None
+    return found
+
+
+def test_the_shadow_of_an_object_that_is_known_by_its_hue_does_not_widen_the_tolerance() -> None:
+    shaded = coloured(beside=0.7)
+    assert shaded.tolerance[0] < coloured(beside=1.0).tolerance[0] + 0.25
+    assert is_within(shaded, (0.0, 0.0))
+
+
+@pytest.mark.parametrize("beside", [0.05, 1.4, 2.0])
+def test_what_is_no_shadow_is_a_part_of_an_object_of_any_hue(beside: float) -> None:
+    """It is grey as the background, but brighter, or darker than a shadow: the object reaches to its end."""
+    assert is_within(coloured(beside=beside), (2.0, 0.0))
+
+
+def test_a_shadow_widens_the_tolerance_where_the_hue_is_as_faint_as_a_shadows() -> None:
+    """Its own hue could be one of the shadow's: nothing says where the object ends and its shadow begins."""
+    faint = coloured(beside=0.7, strength=0.13)
+    assert is_within(faint, (0.0, 0.0))
+    assert is_within(faint, (2.0, 0.0))
+
+
 def test_an_object_as_faint_as_the_noise_has_no_measured_centre() -> None:
     at = centres(12)
     assert centre_of(frames_of(SQUARE, at, noise=12.0, contrast=8.0), background(), at, box(SQUARE)) is None

@@ -464,6 +464,20 @@ CERTIFICATE_MUTANTS = (
         ("certificate/test_centre.py",),
     ),
     Mutant(
+        "the shadow of any object is known by its hue",
+        "certificate/centre.py",
+        "if _is_coloured(portrait, box):",
+        "if sum(box) > 0:",
+        ("certificate/test_centre.py",),
+    ),
+    Mutant(
+        "whatever has the background's hue is no part of a coloured object",
+        "certificate/centre.py",
+        "np.fmax(portrait.off_hue, portrait.colour * portrait.lit)",
+        "portrait.off_hue",
+        ("certificate/test_centre.py",),
+    ),
+    Mutant(
         "an edge ends where it is last seen",
         "certificate/ends.py",
         "hidden = seen / (INNER * full - seen)",

@@ -160,14 +160,14 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
     known by its hue, which no shadow has.
     """
     intervals = [_interval(portrait, lit, box) for lit in (portrait.lit, np.ones_like(portrait.lit))]
-    known = bool(np.isfinite(intervals).all())
     low, high = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
     middle = np.mean(intervals[0], axis=0)
-    g = np.maximum(high - middle, middle - low)
+    g = np.nan_to_num(np.maximum(high - middle, middle - low), nan=np.inf)
     if _is_coloured(portrait, box):
-        for axis, ends in enumerate(ends_along_axes(portrait.off_hue, box)):
+        without_shadow = np.fmax(portrait.off_hue, portrait.colour * portrait.lit)
+        for axis, ends in enumerate(ends_along_axes(without_shadow, box)):
             own, smaller = ends.centre()
-            if smaller < g[axis] or not known:
+            if smaller < g[axis]:
                 middle[axis], g[axis] = own, smaller
     if not np.isfinite(g).all():
         return None
