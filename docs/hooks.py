@@ -45,7 +45,8 @@ def notebook_page(path: Path) -> str:
         source = "".join(cell["source"])
         code = "\n".join(line for line in source.splitlines() if not line.startswith("%"))
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{code.strip()}\n```")
-    parts.append(f"This page is the notebook [{path.name}]({path.name}), which the tests run from top to bottom.")
+    about = f"This page is the notebook [{path.name}]({path.name}), which the tests run from top to bottom."
+    parts.insert(1, f"*{about} The output is not shown here.*")
     return "\n\n".join(parts)
 
 
@@ -72,6 +73,8 @@ def with_links(line: str, source: Path, uri: str, files: Files, names: dict[str,
         there = target.relative_to(base).as_posix()
         if (target / "README.md").is_file():
             there = f"{there}/README.md"
+        if there.endswith(".ipynb") and uri != f"{Path(there).stem}.md":  # only its own page leads to the notebook itself
+            there = f"{Path(there).stem}.md"
         if files.get_file_from_path(there) or not target.exists():  # mkdocs reports what does not exist
             if text.endswith(".md"):  # a title says more to a reader than a file's name
                 text = names.get(there, text)
