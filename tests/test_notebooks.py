@@ -26,7 +26,7 @@ def run(name: str, folder: Path, **replaced: str) -> tuple[str, int]:
     for cell in notebook.cells:
         cell.source = replaced.pop(cell.id, cell.source)
     assert not replaced
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     figures = sum("image/png" in output.get("data", {}) for output in outputs)
     return "".join(output.get("text", "") for output in outputs), figures
