@@ -25,6 +25,9 @@ CODE_BLOCK = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 EXAMPLE = re.compile(r"^>>> .*?(?=\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
+CELL = re.compile(r"<td((?: style=\"[^\"]*\")?)>(.*?)</td>", re.DOTALL)
+NUMBERS = re.compile(r"[-+±]?\d[\d.,]*(?: ?%| px| s)?(?: / [\d.,]+| \([\d,]+ of [\d,]+\)|, \d+)?")
+OPTION = re.compile(r"(?<=[\s(>])--[a-z][a-z-]*")
 BAR = re.compile(r"<mo(?: stretchy=\"false\")?>(&#x0007C;|&#x02016;)</mo>")
 OUTSIDE_SCRIPT = re.compile(r"https://[\w.-]+/(?:mermaid|iframe-worker)[^\"'`]*")
 
@@ -45,7 +48,8 @@ def notebook_page(path: Path) -> str:
         source = "".join(cell["source"])
         code = "\n".join(line for line in source.splitlines() if not line.startswith("%"))
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{code.strip()}\n```")
-    parts.append(f"This page is the notebook [{path.name}]({path.name}), which the tests run from top to bottom.")
+    about = f"This page is the notebook [{path.name}]({path.name}), which the tests run from top to bottom."
+    parts.insert(1, f"*{about} The output is not shown here.*")
     return "\n\n".join(parts)
 
 
@@ -72,6 +76,10 @@ def with_links(line: str, source: Path, uri: str, files: Files, names: dict[str,
         there = target.relative_to(base).as_posix()
         if (target / "README.md").is_file():
             there = f"{there}/README.md"
+        if (
+            there.endswith(".ipynb") and uri != f"{Path(there).stem}.md"
+        ):  # only its own page leads to the notebook itself
+            there = f"{Path(there).stem}.md"
         if files.get_file_from_path(there) or not target.exists():  # mkdocs reports what does not exist
             if text.endswith(".md"):  # a title says more to a reader than a file's name
                 text = names.get(there, text)
@@ -95,7 +103,15 @@ def named(text: str, path: str) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    return FORMULA.sub(mathml, content)
+    return CELL.sub(unbroken, FORMULA.sub(mathml, content))
+
+
+def unbroken(cell: re.Match[str]) -> str:
+    """A narrow column breaks a line neither within an option's name nor between the numbers of a cell."""
+    attributes, text = cell[1], cell[2]
+    if NUMBERS.fullmatch(text):
+        return f'<td{attributes} class="numbers">{text}</td>'
+    return f"<td{attributes}>" + OPTION.sub(r'<span class="option">\g<0></span>', text) + "</td>"
 
 
 def mathml(match: re.Match[str]) -> str:

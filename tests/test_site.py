@@ -135,6 +135,20 @@ def test_source_files_are_named_by_their_path(site: Path) -> None:
     assert "<code>src/withinpx/discovery/tracklets.py</code>" in text
 
 
+def test_links_to_notebooks_lead_to_their_pages(site: Path, pages: dict[Path, Page]) -> None:
+    for notebook in DOCS.glob("*.ipynb"):
+        own = site / notebook.stem / "index.html"
+        linking = {path for path, shown in pages.items() if any(link.endswith(notebook.name) for link in shown.links)}
+        assert linking == {own}
+        assert f"{notebook.stem}/" in pages[site / "index.html"].links
+
+
+def test_numbers_and_options_are_not_broken_in_cells(site: Path) -> None:
+    comparison, fails = ((site / name / "index.html").read_text(encoding="utf-8") for name in ("comparison", "fails"))
+    assert '<td class="numbers">0.13 / 0.28</td>' in comparison
+    assert '<span class="option">--start</span>' in fails
+
+
 # --- in a browser ---------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +170,7 @@ def test_pages_fit_the_window_and_ask_no_other_host(address: str, width: int) ->
     with open_browser() as browser, open_page(browser, width=width) as window:
         requested: list[str] = []
         window.on("request", lambda request: requested.append(request.url))
-        for name in ("", "theory/", "api/", "comparison/", "results/real/real_clips/"):
+        for name in ("", "theory/", "api/", "comparison/", "pendulum/", "results/real/real_clips/"):
             window.goto(address + name)
             assert window.evaluate("document.documentElement.scrollWidth") <= width, name
     assert len(requested) > 10
