@@ -154,23 +154,28 @@ def test_a_shadow_widens_the_tolerance_but_does_not_move_the_centre() -> None:
     assert is_within(shaded, (0.0, 0.0))
 
 
-def coloured(*, beside: float, at_right_px: int = 4, strength: float = 1.0) -> Centre:
-    """A red square with something to the right of it that is ``beside`` times as bright as the grey background.
+def halved(frames: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Colours (f, h, w, 3) as a video codec keeps them: hues have half the resolution, luma has all of it."""
+    luma = frames @ np.array(LUMA)
+    hue = frames - luma[..., None]
+    pairs = hue.reshape(len(hue), SIDE // 2, 2, SIDE // 2, 2, 3).mean(axis=(2, 4))
+    return np.asarray(luma[..., None] + pairs.repeat(2, axis=1).repeat(2, axis=2))
 
-    ``strength`` is that of the red.
-    """
+
+def coloured(*, beside: float, strength: float = 1.0, coded: bool = False) -> Centre:
+    """A red square of this strength; to its right, 4 px are ``beside`` times as bright as the grey background."""
     at = centres()
     covered = frames_of(SQUARE, at)[..., 0].astype(np.float64)[..., None] - 60
     frames = 60 + covered / 120 * np.array([130.0, -10.0, -10.0]) * strength
     for frame, part, (x, y) in zip(frames, covered, at, strict=True):
-        rows, columns = slice(round(y - 3), round(y + 4)), slice(round(x + 3), round(x + 5 + at_right_px))
+        rows, columns = slice(round(y - 3), round(y + 4)), slice(round(x + 3), round(x + 9))
         share = 1 - part[rows, columns] / 120
         frame[rows, columns] += share * 60 * (beside - 1)
     found = centre_of(
-        frames.round().clip(0, 255).astype(np.uint8),
+        (halved(frames) if coded else frames).round().clip(0, 255).astype(np.uint8),
         np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32),
         at,
-        box(SQUARE) + np.array([at_right_px, 0]),
+        box(SQUARE) + np.array([4, 0]),
     )
     assert found is not None
     return found
@@ -180,6 +185,11 @@ def test_the_shadow_of_an_object_that_is_known_by_its_hue_does_not_widen_the_tol
     shaded = coloured(beside=0.7)
     assert shaded.tolerance[0] < coloured(beside=1.0).tolerance[0] + 0.25
     assert is_within(shaded, (0.0, 0.0))
+
+
+def test_a_shadow_widens_the_tolerance_where_hues_have_half_the_resolution() -> None:
+    """A hue then ends where a pair of pixels does, up to a pixel from where its object does."""
+    assert is_within(coloured(beside=0.7, coded=True), (2.0, 0.0))
 
 
 @pytest.mark.parametrize("beside", [0.05, 1.4, 2.0])
@@ -274,10 +284,7 @@ def test_hues_of_half_the_resolution_are_recognised() -> None:
     still = np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32)
     reach = box(SQUARE) / 2 + MARGIN_PX
     sharp = take_portrait(frames, still, at, reach)
-    luma = frames @ np.array(LUMA)
-    hue = frames - luma[..., None]
-    halved = hue.reshape(len(hue), SIDE // 2, 2, SIDE // 2, 2, 3).mean(axis=(2, 4)).repeat(2, axis=1).repeat(2, axis=2)
-    coded = take_portrait((luma[..., None] + halved).round().clip(0, 255).astype(np.uint8), still, at, reach)
+    coded = take_portrait(halved(frames.astype(np.float64)).round().clip(0, 255).astype(np.uint8), still, at, reach)
     assert sharp is not None
     assert sharp.paired == (False, False)
     assert coded is not None

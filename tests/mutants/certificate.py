@@ -471,6 +471,13 @@ CERTIFICATE_MUTANTS = (
         ("certificate/test_centre.py",),
     ),
     Mutant(
+        "hues of half the resolution say where a shadow begins",
+        "certificate/centre.py",
+        "if smaller < g[axis] and not portrait.paired[axis]:",
+        "if smaller < g[axis]:",
+        ("certificate/test_centre.py",),
+    ),
+    Mutant(
         "whatever has the background's hue is no part of a coloured object",
         "certificate/centre.py",
         "np.fmax(portrait.off_hue, portrait.colour * portrait.lit)",

@@ -157,7 +157,7 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
     """The centre of an object of this width and height; None if its edges cannot be seen against the noise.
 
     It is the object's without its shadow. The tolerance allows for the shadow being a part of it, unless the object is
-    known by its hue, which no shadow has.
+    known by its hue, which no shadow has, and hues have the resolution of the frames.
     """
     intervals = [_interval(portrait, lit, box) for lit in (portrait.lit, np.ones_like(portrait.lit))]
     low, high = np.min(intervals, axis=0)[0], np.max(intervals, axis=0)[1]
@@ -167,7 +167,7 @@ def measure_centre(portrait: Portrait, box: Array) -> Centre | None:
         without_shadow = np.fmax(portrait.off_hue, portrait.colour * portrait.lit)
         for axis, ends in enumerate(ends_along_axes(without_shadow, box)):
             own, smaller = ends.centre()
-            if smaller < g[axis]:
+            if smaller < g[axis] and not portrait.paired[axis]:
                 middle[axis], g[axis] = own, smaller
     if not np.isfinite(g).all():
         return None
