@@ -34,6 +34,7 @@ SELECTIONS = (
     Selection(every=3),
     Selection(start=5.1, end=20.02, crop=(4, 2, 40, 30), scale=0.5),
     Selection(start=15, end=15.3),
+    Selection(frames=(301, 487), every=2),
 )
 Pixels = NDArray[np.uint8]
 
@@ -72,7 +73,7 @@ def check(sample: Clip, path: Path, selection: Selection) -> None:
         assert np.array_equal(frames[number].pixels, pixels), number
 
 
-@pytest.mark.parametrize("selection", SELECTIONS, ids=["everything", "every third", "a part", "an instant"])
+@pytest.mark.parametrize("selection", SELECTIONS, ids=["everything", "every third", "a part", "an instant", "a span of frames"])
 @pytest.mark.parametrize("name", KINDS)
 def test_sampled_frames_are_those_of_a_complete_reading(
     videos: dict[str, Path], name: str, selection: Selection

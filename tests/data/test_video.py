@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from withinpx.data.clip import Clip
+from withinpx.data.recording import open_recording
 from withinpx.data.selection import Selection
 from withinpx.data.video import read_video, stream_video
 from withinpx.errors import InputError
@@ -86,6 +87,21 @@ def test_only_the_stretch_the_frames_and_the_part_asked_for(lossless: Path) -> N
     assert clip.times_s.tolist() == pytest.approx([0.08, 0.2, 0.32])
     assert clip.frames.shape == (3, 8, 10, 3)
     assert clip.selection.to_recording(np.array([[5.0, 4.0]])).tolist() == [[14.0, 16.0]]
+
+
+def test_frames_of_a_span_keep_their_numbers_and_times(lossless: Path, tmp_path: Path) -> None:
+    whole, span = read_video(lossless), Selection(frames=(3, 6))
+    clip = read_video(lossless, span)
+    assert clip.numbers.tolist() == [3, 4, 5, 6]
+    assert clip.times_s.tolist() == whole.times_s[3:7].tolist()
+    assert np.array_equal(clip.frames, whole.frames[3:7])
+    again = open_recording(clip).read(Selection(frames=(5, 9)))  # of a clip in memory that is a part itself
+    assert again.numbers.tolist() == [5, 6]
+    for number, frame in enumerate(whole.frames):
+        Image.fromarray(frame).save(tmp_path / f"{number}.png")
+    assert open_recording(tmp_path).read(span).numbers.tolist() == [3, 4, 5, 6]
+    with pytest.raises(InputError, match="no frame that can be decoded from 300 to 400: choose frames within it"):
+        read_video(lossless, Selection(frames=(300, 400)))
 
 
 @pytest.mark.parametrize(
@@ -173,6 +189,8 @@ def test_each_mistake_has_its_sentence(tmp_path: Path, lossless: Path) -> None:
         ({"scale": 0.0}, "scale is 0"),
         ({"scale": float("nan")}, "scale is nan"),
         ({"start": 2.0, "end": 1.0}, "not before the end"),
+        ({"frames": (7, 7)}, "no span"),
+        ({"frames": (-1, 7)}, "no span"),
         ({"crop": (0, 0, 0, 5)}, "is empty"),
     ],
 )

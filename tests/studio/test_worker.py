@@ -5,19 +5,23 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
 
 from tests.tracked_clip import BATCH, one_thread, small_stage
 from withinpx.data.scenes import write_clip_video
+from withinpx.data.selection import Selection
+from withinpx.data.stage import FRAMES_PER_SECOND
 from withinpx.studio import options
-from withinpx.studio.frames import video_footage
+from withinpx.studio.frames import frame_times, video_footage
 from withinpx.studio.options import Options
 from withinpx.studio.results import tracks_json
 from withinpx.studio.runs import CLIP, OUT, OUTCOME, PREVIEW, PROGRESS, Footage, Run, read_progress
 from withinpx.studio.worker import work
 from withinpx.tracking import attempt
+from withinpx.tracking.detector import Detector
 from withinpx.training.recipe import CLIP as RECIPE
 
 STEPS, WARM_START_STEPS = 45, 20  # too few to learn much
@@ -76,6 +80,28 @@ def test_a_training_reports_progress_stops_and_resumes(quick: None, tmp_path: Pa
     assert len(refused) == np.size(tracks["certified"]) - outcome["certified_positions"]
     for name in ("certificate.html", "coco_results.json", "mot.txt", "dlc.csv", "overlay.mp4", "detector.json"):
         assert str(tmp_path).encode() not in (folder / OUT / name).read_bytes()
+
+
+def test_a_trimmed_clip_is_tracked_with_the_frames_and_times_of_the_recording(quick: None, tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run")
+    run = replace(run, options=replace(run.options, frames=(5, 20)))
+    with one_thread():
+        work(tmp_path / "run", run, threading.Event())
+    tracks = tracks_json(run, tmp_path / "run" / OUT)
+    assert tracks["frames"] == list(range(5, 21))
+    assert tracks["times_s"] == [pytest.approx(number / FRAMES_PER_SECOND, abs=1e-3) for number in range(5, 21)]
+    coco = json.loads((tmp_path / "run" / OUT / "coco_images.json").read_text())
+    assert len(coco["images"]) == 16
+    with av.open(str(tmp_path / "run" / OUT / "overlay.mp4")) as overlay:
+        assert sum(1 for _ in overlay.decode(video=0)) == 16
+    lines, _ = read_progress(tmp_path / "run" / PROGRESS)
+    assert {line["total"] for line in lines if line["stage"] == "detecting"} == {16}
+    assert any(line["seconds_left"] for line in lines if line["stage"] == "training")
+    assert len(frame_times(tmp_path / "run" / CLIP / "small.mp4")) == 24  # every frame can still be shown
+    detector = Detector.load(tmp_path / "run" / OUT)
+    other = small_stage().render().clip.frames
+    assert len(detector.detect(other)) == 24  # the span was of that recording
+    assert detector.detect(other, selection=Selection(frames=(2, 4))).frames.tolist() == [2, 3, 4]
 
 
 def test_the_error_of_an_impossible_training_holds_no_path(quick: None, tmp_path: Path) -> None:

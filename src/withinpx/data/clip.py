@@ -116,7 +116,7 @@ class FrameStack:
 
     def clip(self, source: str, selection: Selection, lost: list[str], *, complete: bool) -> Clip:
         if not len(self):
-            raise InputError(f"{source} has no frame that can be decoded in the selected part.")
+            raise InputError(nothing_selected(source, selection))
         return Clip(
             self._pixels[: len(self)],
             np.array(self._times_s),
@@ -127,3 +127,11 @@ class FrameStack:
             self._size,
             complete,
         )
+
+
+def nothing_selected(source: str, selection: Selection) -> str:
+    """Why there is no frame, and what to do."""
+    if selection.frames is not None:
+        first, last = selection.frames
+        return f"{source} has no frame that can be decoded from {first} to {last}: choose frames within it (--frames)."
+    return f"{source} has no frame that can be decoded in the selected part."

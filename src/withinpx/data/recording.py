@@ -85,8 +85,7 @@ def _sample_video(path: Path, selection: Selection, most: int, on_frame: OnFrame
     found = sample_by_seeking(path, selection, most, on_frame)
     if found is not None:
         return found
-    whole = selection.start is None and selection.end is None and selection.every == 1
-    return _decode_sample(path, selection, most, on_frame, promised_frames(path) if whole else 0)
+    return _decode_sample(path, selection, most, on_frame, promised_frames(path) if selection.whole else 0)
 
 
 def _decode_sample(path: Path, selection: Selection, most: int, on_frame: OnFrame | None, promised: int = 0) -> Clip:
@@ -164,7 +163,8 @@ def _reported(frames: Iterator[Frame], on_frame: OnFrame | None) -> Iterator[Fra
 
 def _selected(clip: Clip, selection: Selection) -> list[int]:
     """Indices of the selected frames; without a clock, a frame counts as a second."""
-    return list(map(int, selection.indices(np.where(np.isnan(clip.times_s), clip.numbers, clip.times_s))))
+    times_s = np.where(np.isnan(clip.times_s), clip.numbers, clip.times_s)
+    return list(map(int, selection.indices(times_s, clip.numbers)))
 
 
 def _frames_of(clip: Clip, selection: Selection, indices: list[int]) -> Iterator[Frame]:

@@ -1,7 +1,7 @@
-"""Which part of a recording to use: a time span, every n-th frame, a crop, a scale."""
+"""Which part of a recording to use: a span of frames or of time, every n-th frame, a crop, a scale."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ class Selection:
     """Skip frames before this time, s."""
     end: float | None = None
     """Skip frames after this time, s."""
+    frames: tuple[int, int] | None = None
+    """Use the frames from this number to that one only, both included, counted from 0. Frames keep their numbers and
+    times."""
     every: int = 1
     """Use one frame in this many."""
     crop: tuple[int, int, int, int] | None = None
@@ -52,6 +55,11 @@ class Selection:
             )
         if self.start is not None and self.end is not None and self.start >= self.end:
             raise InputError(f"The start ({self.start:g} s) is not before the end ({self.end:g} s).")
+        if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
+            first, last = self.frames
+            raise InputError(
+                f"The frames {first} to {last} are no span: give the first and a later last frame, counted from 0."
+            )
         if self.crop is not None and (min(self.crop[:2]) < 0 or min(self.crop[2:]) < 1):
             crop = " ".join(map(str, self.crop))
             raise InputError(f"The crop {crop} is empty: give left, top, width and height in px.")
@@ -59,23 +67,38 @@ class Selection:
     @property
     def selection(self) -> "Selection":
         """The selection alone, for classes that add options to it."""
-        return Selection(start=self.start, end=self.end, every=self.every, crop=self.crop, scale=self.scale)
+        return Selection(**{item.name: getattr(self, item.name) for item in fields(Selection)})
 
-    def is_before(self, time_s: float) -> bool:
-        return self.start is not None and time_s < self.start
+    @property
+    def whole(self) -> bool:
+        """Is every frame of the recording selected?"""
+        return self.start is None and self.end is None and self.frames is None and self.every == 1
 
-    def is_after(self, time_s: float) -> bool:
-        return self.end is not None and time_s > self.end
+    def within(self, other: "Selection") -> "Selection":
+        """Another selection's frames, with the crop and the scale of this one."""
+        return replace(other.selection, crop=self.crop, scale=self.scale)
 
-    def indices(self, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Which of the frames at these times are selected.
+    def is_before(self, number: int, time_s: float) -> bool:
+        return (self.start is not None and time_s < self.start) or (self.frames is not None and number < self.frames[0])
+
+    def is_after(self, number: int, time_s: float) -> bool:
+        return (self.end is not None and time_s > self.end) or (self.frames is not None and number > self.frames[1])
+
+    def indices(self, times_s: NDArray[np.float64], numbers: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Which of the frames at these times are selected; they are numbered from 0 if ``numbers`` are not given.
 
         >>> Selection(start=1, end=4, every=2).indices(np.arange(9.0)).tolist()
         [1, 3]
+        >>> Selection(frames=(5, 7)).indices(np.arange(9.0)).tolist()
+        [5, 6, 7]
         """
         start = -np.inf if self.start is None else self.start
         end = np.inf if self.end is None else self.end
-        return np.flatnonzero((start <= times_s) & (times_s <= end))[:: self.every]
+        inside = (start <= times_s) & (times_s <= end)
+        if self.frames is not None:
+            numbers = np.arange(len(times_s)) if numbers is None else numbers
+            inside &= (self.frames[0] <= numbers) & (numbers <= self.frames[1])
+        return np.flatnonzero(inside)[:: self.every]
 
     def apply(self, frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Crop and scale a frame (height, width, colours).

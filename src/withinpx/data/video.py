@@ -50,9 +50,9 @@ def stream_wanted(
     selected, odd_size_s = 0, None
     with closing(decodable(path, lost)) as frames:
         for number, (decoded, time_s) in enumerate(frames):
-            if selection.is_after(time_s):
+            if selection.is_after(number, time_s):
                 return
-            if selection.is_before(time_s):
+            if selection.is_before(number, time_s):
                 continue
             if selected % selection.every == 0:
                 found = shape_of(decoded)

@@ -132,9 +132,9 @@ def delete_run(run: OfRun, studio: OfStudio) -> None:
 
 @router.put("/runs/{run_id}/options")
 def set_options(run: OfRun, studio: OfStudio, changes: Json) -> Json:
-    """Change some options: `objects`, `crop`, `background`, `target`, `seed`, `quick`."""
+    """Change some options: `objects`, `crop`, `frames`, `background`, `target`, `seed`, `quick`."""
     studio.queue.check_idle(run.id)
-    options = change_options(run.options, changes, run.clip.width, run.clip.height)
+    options = change_options(run.options, changes, run.clip)
     return studio.runs.to_json(studio.runs.change(run.id, options=options))
 
 

@@ -108,9 +108,10 @@ def _new_pool() -> ProcessPoolExecutor:
 
 
 def relevant_options(options: Options) -> Json:
-    """The options that an inspection depends on, as JSON has them."""
+    """The options that an inspection depends on, as JSON has them; those of earlier versions know no spans of frames."""
     crop = None if options.crop is None else list(options.crop)
-    return {"objects": options.objects, "crop": crop, "background": options.background, "target": options.target}
+    relevant = {"objects": options.objects, "crop": crop, "background": options.background, "target": options.target}
+    return relevant if options.frames is None else {**relevant, "frames": list(options.frames)}
 
 
 def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json:
@@ -118,6 +119,7 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
     from withinpx.studio.frames import save_decoded_times  # noqa: PLC0415
 
     relevant, progress_file = relevant_options(options), folder / INSPECTING
+    end = frames if options.frames is None else options.frames[1] + 1
 
     def report(done: int) -> None:
         try:
@@ -126,7 +128,7 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
             requested = None
         if requested != relevant:
             raise OutdatedError("Other options were chosen in the meantime.")
-        write_json(progress_file, {"done": done, "total": max(done, frames)})
+        write_json(progress_file, {"done": done, "total": max(done, end)})
 
     try:
         report(0)
@@ -138,7 +140,7 @@ def inspect_run(clip: Path, frames: int, options: Options, folder: Path) -> Json
                 report(frame.number + 1)
 
         found = inspect_clip(clip, options, on_frame)
-        if list(times_s) == list(range(len(times_s))):  # not a sample, whose gaps are no losses
+        if options.whole and list(times_s) == list(range(len(times_s))):  # not a sample, whose gaps are no losses
             save_decoded_times(clip, list(times_s.values()))
         write_json(folder / INSPECTION, {"options": relevant, "inspection": found})
     except FileNotFoundError:

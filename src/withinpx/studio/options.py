@@ -3,14 +3,17 @@
 from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
 from withinpx.tracking.options import TrackOptions, only
 
-EDITABLE = ("objects", "crop", "background", "target", "seed", "quick")
+if TYPE_CHECKING:
+    from withinpx.studio.runs import Footage
+
+EDITABLE = ("objects", "crop", "frames", "background", "target", "seed", "quick")
 MIN_CROP = 16  # px
 MAX_OBJECTS, MAX_SEED = 20, 1_000_000
 QUICK_CHANNELS = 24
@@ -28,8 +31,8 @@ class Options(TrackOptions):
         return replace(options, channels=QUICK_CHANNELS, budget=0.0) if self.quick else options
 
 
-def change_options(options: Options, changes: dict[str, Any], width: int, height: int) -> Options:
-    """The options with some fields replaced; ``width`` and ``height`` are those of the recording."""
+def change_options(options: Options, changes: dict[str, Any], clip: "Footage") -> Options:
+    """The options with some fields replaced, checked against the clip."""
     unknown = changes.keys() - set(EDITABLE)
     if unknown:
         raise _invalid(f"There is no option {min(unknown)!r}.")
@@ -44,9 +47,12 @@ def change_options(options: Options, changes: dict[str, Any], width: int, height
         left, top, crop_width, crop_height = changed.crop
         if min(crop_width, crop_height) < MIN_CROP:
             raise _invalid(f"The crop is {crop_width}x{crop_height} px: it must be at least {MIN_CROP} px on a side.")
-        if min(left, top) < 0 or left + crop_width > width or top + crop_height > height:
+        if min(left, top) < 0 or left + crop_width > clip.width or top + crop_height > clip.height:
             crop = f"{left} {top} {crop_width} {crop_height}"
-            raise _invalid(f"The crop {crop} reaches outside the frame of {width}x{height} px.")
+            raise _invalid(f"The crop {crop} reaches outside the frame of {clip.width}x{clip.height} px.")
+    if changed.frames is not None and changed.frames[1] >= clip.frames:
+        last = changed.frames[1]
+        raise _invalid(f"The clip has frames 0 to {clip.frames - 1}, and no frame {last}: choose an end within it.")
     return changed
 
 

@@ -34,7 +34,7 @@ from withinpx.studio.runs import (
     add_progress,
 )
 from withinpx.tracking.exports import export
-from withinpx.tracking.progress import Event
+from withinpx.tracking.progress import Event, Pace
 from withinpx.tracking.result import Result, load_result
 from withinpx.tracking.track import track
 from withinpx.tracking.tracks import Tracks
@@ -88,7 +88,8 @@ def _train(run: Run, reporter: "Reporter") -> dict[str, Any]:
     reporter.report("writing", 0, 1)
     result = load_result(out)
     tracks = result.tracks
-    save_decoded_times(Path(run.name), tracks.times_s.tolist())
+    if run.options.whole:
+        save_decoded_times(Path(run.name), tracks.times_s.tolist())
     export(tracks, out, ("coco", "mot", "dlc"), result.detector if tracks.present.sum() <= MAX_MASKS else None)
     return {**result_of(result.certificate, tracks), "colours": colours_by_number(result)}
 
@@ -120,12 +121,15 @@ class Reporter(Callback):
 
     def __init__(self, folder: Path, run: Run, stop: Flag) -> None:
         self.stop = stop
-        self._folder, self._frames = folder, run.clip.frames
+        self._folder, self._span = folder, run.options.frames or (0, run.clip.frames - 1)
         self._crop = run.options.crop or (0, 0, run.clip.width, run.clip.height)
         self._seed = run.options.seed
         self._engine: Engine | None = None
-        self._started = self._previewed = self._reported = time.monotonic()
+        self._previewed = self._reported = time.monotonic()
         self._epochs = self._previews = 0
+        self._timed: tuple[str, int] = "", 0  # the stage whose pace is measured, and how far it was
+        self._pace = Pace()
+        self._training_left_s: float | None = None
 
     def report(self, stage: Stage, done: int, total: int, **more: Any) -> None:
         stops_itself = stage in ("warm start", "training") and self._epochs > 0  # after a checkpoint (fit.py)
@@ -134,29 +138,38 @@ class Reporter(Callback):
         add_progress(self._folder / PROGRESS, Progress(stage, done, total, seed=self._seed, **more))
 
     def on_event(self, event: Event) -> None:
-        """Reading and detecting; trainings are reported by the callback's own methods, with their numbers."""
+        """Reading and detecting; trainings are reported by the callback's own methods, with their numbers.
+
+        The time left in a training comes here, after each of its steps.
+        """
+        if event.stage in ("warm start", "training"):
+            self._training_left_s = event.remaining_s or self._training_left_s
         if event.stage not in ("reading", "detecting") or not event.done:
             return
+        first, last = self._span
+        total = last + 1 if event.stage == "reading" else last + 1 - first  # skipped frames are read too
+        if event.stage != self._timed[0] or event.done < self._timed[1]:
+            self._pace = Pace()
+        self._timed = event.stage, event.done
+        seconds_left = self._pace.remaining_s(event.done, max(0, total - event.done))
         now = time.monotonic()
-        if now - self._reported > REPORT_EVERY_S or event.done >= self._frames:
+        if now - self._reported > REPORT_EVERY_S or event.done >= total:
             self._reported = now
-            self.report(event.stage, event.done, max(event.done, self._frames))
+            self.report(event.stage, event.done, max(event.done, total), seconds_left=seconds_left)
 
     def on_start(self, engine: Engine, seed: int) -> None:
-        self._engine, self._seed, self._epochs, self._started = engine, seed, 0, time.monotonic()
+        self._engine, self._seed, self._epochs, self._training_left_s = engine, seed, 0, None
 
     def on_warm_start_step(self, step: int, recipe: Recipe) -> None:
-        self.report("warm start", step, max(step, recipe.warm_start_steps))
-        if not self._epochs:
-            self._started = time.monotonic()
+        total = max(step, recipe.warm_start_steps)
+        self.report("warm start", step, total, seconds_left=self._training_left_s)
 
     def on_epoch(self, epoch: Epoch, recipe: Recipe) -> None:
         self._epochs += 1
-        epoch_s = (time.monotonic() - self._started) / self._epochs
         numbers = {"loss": epoch.loss, "accuracy": epoch.reconstruction_accuracy}
-        seconds_left = round(epoch_s * (recipe.epochs - epoch.epoch), 1)
-        self.report("training", epoch.epoch, recipe.epochs, **numbers, seconds_left=seconds_left)
         last = epoch.epoch == recipe.epochs
+        seconds_left = 0.0 if last else self._training_left_s
+        self.report("training", epoch.epoch, recipe.epochs, **numbers, seconds_left=seconds_left)
         if self._engine is not None and (last or time.monotonic() - self._previewed > PREVIEW_EVERY_S):
             self._write_preview(self._engine)
         if last:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from withinpx.data.recording import Recording, open_recording
-from withinpx.data.selection import Selection
 from withinpx.errors import InputError
 from withinpx.files import atomic_folder, writable_folder
 from withinpx.inference.run import Encoder
@@ -35,7 +34,7 @@ class Prepared:
 def prepare(detector: Path, clip: Path, options: DetectOptions) -> Prepared:
     """Load the detector and check the first frames, before anything is written."""
     check_formats(options.export)
-    loaded = Detector.load(detector).over(Selection(start=options.start, end=options.end, every=options.every))
+    loaded = Detector.load(detector).over(options.span)
     loaded = replace(loaded, model=loaded.model.to(choose_device(options.device)))
     recording = open_recording(clip)
     check_first_frames(loaded, recording)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from withinpx.data.clip import nothing_selected
 from withinpx.data.recording import Recording, prefetch
 from withinpx.data.selection import Frame
 from withinpx.discovery.background import ByteImages, FloatImages
@@ -115,7 +116,7 @@ def detect(
         if table is not None and counts.frames:
             table.finish(directions.angles_deg())
     if not counts.frames:
-        raise InputError(f"{recording.source} has no frame that can be decoded in the selected part.")
+        raise InputError(nothing_selected(recording.source, detector.watched))
     return counts
 
 

@@ -21,7 +21,7 @@ from withinpx.certificate.calibration import Shift, reported_centres
 from withinpx.certificate.certificate import Certificate, refusal_reasons
 from withinpx.certificate.membership import Templates, searches_of
 from withinpx.data.recording import Source, open_recording
-from withinpx.data.selection import Selection
+from withinpx.data.selection import EVERYTHING, Selection
 from withinpx.discovery.background import BackgroundModel, ByteImages, FloatImages
 from withinpx.discovery.classes import Classes
 from withinpx.discovery.exposure import in_light_of
@@ -91,15 +91,20 @@ class Detector:
         out: str | PathLike[str] | None = None,
         progress: bool | Report = False,
         mm_per_px: float | None = None,
+        selection: Selection = EVERYTHING,
     ) -> Tracks:
-        """The objects in other footage of the same camera; with ``out``, the table and an overlay are written there."""
+        """The objects in other footage of the same camera; with ``out``, the table and an overlay are written there.
+
+        ``selection`` says which of its frames; crop and scale are the detector's own.
+        """
         from withinpx.tracking.detect import Collected, detect  # noqa: PLC0415  (detect needs this class)
 
         collected = Collected()
         with reporting(progress) as report:
             folder = None if out is None else Path(out)
             recording = open_recording(source)
-            detect(self, recording, folder, report=report, on_chunk=collected.add, mm_per_px=mm_per_px)
+            own = self.over(selection)
+            detect(own, recording, folder, report=report, on_chunk=collected.add, mm_per_px=mm_per_px)
         return collected.tracks()
 
     @cached_property
@@ -244,12 +249,8 @@ class Detector:
         return positions, widths
 
     def over(self, selection: Selection) -> "Detector":
-        """The same detector for another time span; crop and scale stay its own."""
-        own = self.selection
-        span = Selection(
-            start=selection.start, end=selection.end, every=selection.every, crop=own.crop, scale=own.scale
-        )
-        return replace(self, selection=span)
+        """The same detector for other frames of a recording; crop and scale stay its own."""
+        return replace(self, selection=self.selection.within(selection))
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the detector's files; detector.json comes last, so a folder that has it is complete."""
@@ -305,7 +306,8 @@ class Detector:
             arrays = load_arrays(read_checked(folder / BACKGROUND, about["background_sha256"]))
             certificate = read_checked(folder / CERTIFICATE, about["certificate_sha256"]).decode()
             selection = dict(about["selection"])
-            selection["crop"] = tuple(selection["crop"]) if selection["crop"] else None
+            for name in ("crop", "frames"):
+                selection[name] = tuple(selection[name]) if selection.get(name) else None
             detector = cls(
                 model,
                 BackgroundModel(arrays["images"], arrays["threshold"], bool(about.get("light_varies", False))),

@@ -99,6 +99,8 @@ class DetectOptions:
     """Skip frames before this time, s."""
     end: float | None = None
     """Skip frames after this time, s."""
+    frames: tuple[int, int] | None = None
+    """Use the frames from this number to that one only, both included, counted from 0."""
     every: int = 1
     """Use one frame in this many."""
     overlay: bool = True
@@ -115,6 +117,11 @@ class DetectOptions:
     """`onnx` runs the encoder with onnxruntime, over the whole frame."""
     mm_per_px: float | None = None
     """How long a pixel is in the scene, mm; the table then has positions and bounds in mm as well."""
+
+    @property
+    def span(self) -> Selection:
+        """The frames that are used."""
+        return Selection(start=self.start, end=self.end, frames=self.frames, every=self.every)
 
     def __post_init__(self) -> None:
         check_scale(self.mm_per_px)

@@ -29,6 +29,7 @@ from withinpx.training.fit import FitSettings
 from withinpx.training.log import LOG
 
 DEFAULTS = TrackOptions()
+SINCE = ("mm_per_px", "frames")  # options that runs of earlier versions do not name
 
 
 def track(
@@ -116,9 +117,9 @@ def read_and_inspect(
 
 
 def run_config(recording: Recording, options: TrackOptions) -> dict[str, Any]:
-    """What ``run.json`` says of a run; runs of before scales were known have none."""
+    """What ``run.json`` says of a run; those of earlier versions know neither scales nor spans of frames."""
     config = {"data": recording.source, **asdict(options)}
-    return {name: value for name, value in config.items() if name != "mm_per_px" or value is not None}
+    return {name: value for name, value in config.items() if name not in SINCE or value is not None}
 
 
 @dataclass(frozen=True)

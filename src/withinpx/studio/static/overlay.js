@@ -5,6 +5,7 @@ import { colourOf, outlineOf, REFUSED } from "./palette.js";
 
 const TRAIL = 20; // frames
 const ARM = 9; // screen px
+const OUTSIDE = 24; // screen px: labels of objects that are further away are left out
 
 export function drawOverlay(pen, view, tracks, row, { trails = true, bounds = true, raw = false } = {}) {
   const unit = Math.max(0.7, Math.min(1, view.element.clientWidth / 520));
@@ -86,9 +87,11 @@ function drawCross(pen, x, y, colour, certified, unit) {
 }
 
 export function drawLabel(pen, label, x, y, colour, view) {
+  const { clientWidth, clientHeight } = view.element;
+  if (Math.min(x, y) < -OUTSIDE || x > clientWidth + OUTSIDE || y > clientHeight + OUTSIDE) return; // of a magnified frame
   pen.font = "600 13px system-ui, sans-serif";
   pen.textBaseline = "middle";
-  const left = Math.min(x, view.element.clientWidth - pen.measureText(label).width - 3);
+  const left = Math.min(x, clientWidth - pen.measureText(label).width - 3);
   pen.lineWidth = 3.5;
   pen.strokeStyle = outlineOf(colour);
   pen.strokeText(label, left, Math.max(y, 8));
