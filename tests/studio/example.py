@@ -155,7 +155,7 @@ def _object_certificate(number: int) -> Json:
     return {
         "object": number,
         "size": [SIZE - 0.4, SIZE + 1.1],
-        "bound": THEOREM,
+        "theorem_px": THEOREM,
         "shift": list(SHIFT),
         "checks": checks,
         "certified": not failed,

@@ -82,7 +82,7 @@ def test_a_clip_becomes_certified_tracks_that_can_be_checked_edited_and_download
     page.wait_for_load_state("networkidle")
     page.get_by_role("button", name="Start").click()
 
-    expect(page.get_by_text(re.compile(r"Epoch \d+ of \d+: loss"))).to_be_visible(timeout=TRAINED_MS)
+    expect(page.get_by_text(re.compile(r"Round \d+ of \d+: difference"))).to_be_visible(timeout=TRAINED_MS)
     expect(page.locator("img.preview")).to_be_visible(timeout=TRAINED_MS)
     page.get_by_role("link", name="See the result").click(timeout=TRAINED_MS)
     run = page.url.split("/")[-2]

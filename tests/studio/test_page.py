@@ -177,10 +177,11 @@ def test_a_rectangle_dragged_on_the_frame_is_the_crop(page: Page, server: Server
     run_id = upload(page, server)
     box = page.locator(".frame-view").bounding_box()
     assert box is not None
-    scale = box["width"] / WIDTH
-    page.mouse.move(box["x"] + 40 * scale, box["y"] + 30 * scale)
+    scale = min(box["width"] / WIDTH, box["height"] / HEIGHT)
+    left, top = box["x"] + (box["width"] - scale * WIDTH) / 2, box["y"] + (box["height"] - scale * HEIGHT) / 2
+    page.mouse.move(left + 40 * scale, top + 30 * scale)
     page.mouse.down()
-    page.mouse.move(box["x"] + 240 * scale, box["y"] + 200 * scale, steps=4)
+    page.mouse.move(left + 240 * scale, top + 200 * scale, steps=4)
     page.mouse.up()
     expect(page.get_by_role("button", name="Whole frame")).to_be_visible()
     wait_until(lambda: server.options(run_id).crop is not None)
@@ -213,7 +214,7 @@ def test_the_number_of_objects_can_be_fixed(page: Page, server: Server) -> None:
 def test_a_training_is_watched_stopped_resumed_and_finished(page: Page, server: Server) -> None:
     upload(page, server)
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text(re.compile(r"Epoch \d+ of 40: loss"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Round \d+ of 40: difference"))).to_be_visible()
     expect(page.locator("img.preview")).to_be_visible()
     expect(page.locator(".positions")).to_contain_text("0 at ")
     page.get_by_role("button", name="Stop").click()
@@ -422,7 +423,7 @@ def test_axe_finds_nothing_serious(browser: Browser, server: Server, dark: bool)
         upload(page, server)
         found["new clip"] = serious_findings(page)
         page.get_by_role("button", name="Start").click()
-        page.get_by_text(re.compile(r"Epoch \d+")).wait_for()
+        page.get_by_text(re.compile(r"Round \d+ of \d+: difference")).wait_for()
         found["training"] = serious_findings(page)
         page.get_by_role("link", name="See the result").wait_for()
         found["trained"] = serious_findings(page)

@@ -80,6 +80,6 @@ def test_two_browsers_show_the_same_and_a_finished_run_can_be_trained_again(brow
         run = str(row.get_by_role("link").get_attribute("href")).split("/")[-2]
         other.goto(f"{address}#/clip/{run}")
         other.get_by_role("button", name="Train again").click()
-        expect(other.get_by_text(re.compile(r"Epoch \d+ of \d+: loss"))).to_be_visible()
+        expect(other.get_by_text(re.compile(r"Round \d+ of \d+: difference"))).to_be_visible()
         shown = other.request.get(f"{address}api/runs/{run}").json()
         assert shown["trained"]["seed"] == shown["options"]["seed"] == 100

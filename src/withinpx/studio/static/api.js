@@ -63,8 +63,8 @@ export function frameUrl(id, number, crop, max = 960) {
   return `${run(id)}/frames/${number}?crop=${crop ? 1 : 0}&max=${max}${crop ? `&of=${crop.join(",")}` : ""}`;
 }
 
-export async function frame(id, number, crop, signal) {
-  return createImageBitmap(await toBlob(request(frameUrl(id, number, crop), { signal })));
+export async function frame(id, number, crop, signal, max = undefined) {
+  return createImageBitmap(await toBlob(request(frameUrl(id, number, crop, max), { signal })));
 }
 
 /** Server-sent events of a run until the signal; the browser reconnects by itself. */

@@ -50,7 +50,7 @@ function matrix(objects) {
           h("th", { scope: "row" }, CHECKS[name] ?? name, h("span", { class: "soft small note" }, name)),
           objects.map((obj) => checkCell(obj.checks.find((check) => check.name === name))))),
         factRow("Size of its reconstruction", objects, ({ size: [low, high] }) => (low.toFixed(1) === high.toFixed(1) ? px(low) : `${low.toFixed(1)} to ${px(high)}`)),
-        factRow("Bound of theorem 4.1 on z", objects, (obj) => (obj.certified ? boundText(obj.bound) : `none: ${reasonText(obj.failed)}`)),
+        factRow("Bound of theorem 4.1 on z", objects, (obj) => (obj.certified ? boundText(obj.theorem_px) : `none: ${reasonText(obj.failed)}`)),
         factRow("Shift from z to the centre of the body", objects, ({ shift }) => `${signed(shift[0])}, ${signed(shift[1])} px`))));
 }
 

@@ -1,6 +1,7 @@
 // A clip before training: its moving objects, the crop and the options, and the bound to expect.
 
 import * as api from "./api.js";
+import { ClipPlayer } from "./clip_player.js";
 import { Crop } from "./crop.js";
 import { action, announce, debounce, errorBox, h } from "./dom.js";
 import { FrameView, wholeOf } from "./frame_view.js";
@@ -8,7 +9,9 @@ import { drawLabel, strokeOutlined } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
 import { routeTo } from "./routes.js";
 import { runHeader } from "./run_header.js";
+import { SavedOptions, Starter } from "./starter.js";
 import { boundText, counted, duration, percent } from "./text.js";
+import { Trim } from "./trim.js";
 
 const SLOW_MS = 1500; // an inspection that takes longer shows its progress
 const BACKGROUNDS = [
@@ -21,83 +24,45 @@ const BACKGROUNDS = [
 export async function show(root, { run: initial, signal }) {
   let run = initial;
   let inspection = null;
+  let shown = 0; // the number of the frame in the player
   const editable = !["training", "waiting"].includes(run.state) && !run.demo;
-  const inspectionErrors = errorBox();
-  const optionErrors = errorBox();
-  const startErrors = errorBox();
-  const findings = h("div", { class: "findings", "aria-busy": "true" }, h("p", { class: "soft" }, "Searching for moving objects …"));
+  const options = new SavedOptions(run, { onSaved: (newer) => { run = newer; inspect(); }, onChange: () => starter.update() });
+  const change = (changes) => options.change(changes);
+  const starter = new Starter({ options, start, label: { ready: "Start", finished: "Train again" }[run.state] ?? "Resume" });
+  const findings = h("div", { class: "findings", "aria-busy": "true" });
   const progress = inspectionProgress();
   const expected = h("div", { class: "expected" });
-  const caption = h("p", { class: "soft small", id: "clip-caption" }, "The first frame.");
+  const caption = h("p", { class: "soft small", id: "clip-caption" }, "Boxes show where moving objects were found in a frame, lines their positions in others.");
   const crop = new Crop(run, { onChange: (value) => change({ crop: value }) });
+  const trim = editable ? new Trim(run, { onChange: (value) => change({ frames: value }) }) : null;
   const frameView = new FrameView(wholeOf(run.clip), {
     label: `A frame of ${run.name} with its moving objects outlined`,
     describedBy: "clip-caption",
     signal,
     paint: (pen, view) => {
-      if (inspection) drawObjects(pen, view, inspection);
+      if (inspection) drawObjects(pen, view, inspection, shown);
       crop.paint(pen, view);
     },
   });
   if (editable) crop.attach(frameView);
+  const player = new ClipPlayer(run, frameView, { signal, trim, onShow: (number) => { shown = number; frameView.draw(); } });
 
   root.append(
-    runHeader(run, "clip"),
-    h("div", { class: "split" },
-      h("section", { class: "split-main", "aria-label": "The clip" }, frameView.element, caption, inspectionErrors.element),
-      h("div", { class: "split-side" },
+    h("div", { class: "workbench" }, runHeader(run, "clip"), h("div", { class: "split" },
+      h("div", { class: "split-main" }, player.element, caption),
+      h("div", { class: "split-side", tabindex: 0, role: "group", "aria-label": "About this clip" },
+        editable ? starter.element : notEditable(run),
         h("section", { class: "card", "aria-labelledby": "objects" }, h("h2", { id: "objects" }, "Moving objects"), progress.element, findings),
-        h("section", { class: "card", "aria-labelledby": "plan" },
-          h("h2", { id: "plan" }, "The bound to expect"),
-          expected,
-          editable ? optionFields() : h("p", { class: "soft small" }, run.demo ? "This is the demo, already trained." : "The options cannot be changed during training."),
-          optionErrors.element,
-          h("div", { class: "buttons" }, editable ? startButton() : run.demo ? copyButton() : null),
-          startErrors.element))));
+        h("section", { class: "card", "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The bound to expect"), expected),
+        editable ? h("section", { class: "card", "aria-labelledby": "options" }, h("h2", { id: "options" }, "Options"), optionFields(run, crop, change), options.errors.element) : null))));
 
-  function optionFields() {
-    return h("div", { class: "options" },
-      objectsField(run, change),
-      h("label", { class: "stacked" }, h("span", {}, "Background"),
-        h("select", { onchange: (event) => change({ background: event.target.value }) },
-          BACKGROUNDS.map(([name, title]) => h("option", { value: name, selected: run.options.background === name }, title)))),
-      h("label", { class: "field-line" }, h("span", {}, "Largest accepted bound, px"),
-        h("input", { type: "number", min: 0.5, step: 0.5, placeholder: "any", value: run.options.target ?? "", onchange: (event) => change({ target: event.target.value ? Number(event.target.value) : null }) })),
-      h("label", { class: "check" },
-        h("input", { type: "checkbox", checked: run.options.quick, onchange: (event) => change({ quick: event.target.checked }) }),
-        h("span", {}, "Quick ", h("span", { class: "soft small" }, "(trains for a shorter time; more may be refused)"))),
-      crop.element);
-  }
-
-  function startButton() {
-    const label = { ready: "Start", finished: "Train again" }[run.state] ?? "Resume";
-    return action(label, startErrors, async () => {
-      if (run.state === "finished") {
-        if (!confirm(`Train ${run.name} again? Its present result is replaced.`)) return;
-        if (JSON.stringify(run.options) === JSON.stringify(run.trained)) await api.setOptions(run.id, { seed: otherSeed(run.options.seed) });
-      }
-      await api.start(run.id);
-      location.hash = routeTo(run, "training");
-    }, { class: "primary", id: "start" });
-  }
-
-  function copyButton() {
-    return action("Train a copy", startErrors, async () => {
-      location.hash = routeTo(await api.copyDemo(), "clip");
-    }, { class: "primary" });
-  }
-
-  let saved = Promise.resolve();
-  function change(options) {
-    saved = saved.then(async () => { // one after the other, so that the last change stays
-      optionErrors.show(null);
-      try {
-        run = await api.setOptions(run.id, options);
-        inspect();
-      } catch (error) {
-        optionErrors.show(error);
-      }
-    });
+  async function start() {
+    if (run.state === "finished") {
+      if (!confirm(`Train ${run.name} again? Its present result is replaced.`)) return;
+      if (JSON.stringify(run.options) === JSON.stringify(run.trained)) await api.setOptions(run.id, { seed: otherSeed(run.options.seed) });
+    }
+    await api.start(run.id);
+    location.hash = routeTo(run, "training");
   }
 
   const announceLater = debounce(400, announce);
@@ -107,17 +72,17 @@ export async function show(root, { run: initial, signal }) {
     const mine = (latest = new AbortController());
     signal.addEventListener("abort", () => mine.abort());
     findings.setAttribute("aria-busy", "true");
-    inspectionErrors.show(null);
+    starter.searching();
     progress.listen(run.id, mine.signal);
     try {
       const found = await api.inspection(run.id, mine.signal);
-      const image = await api.frame(run.id, found.frame, null, mine.signal);
       if (mine.signal.aborted) return;
       inspection = found;
-      frameView.show(image);
-      caption.textContent = `Frame ${found.frame}. Boxes: moving objects in this frame. Lines: their positions in other frames.`;
+      if (player.touched) frameView.draw();
+      else player.seek(found.frame);
       findings.replaceChildren(...findingsOf(found));
       expected.replaceChildren(...expectedBound(found, run));
+      starter.found(found);
       announceLater(`${counted(found.objects.length, "object")} found. ${found.message}`);
     } catch (error) {
       if (mine.signal.aborted) return;
@@ -125,15 +90,37 @@ export async function show(root, { run: initial, signal }) {
       frameView.draw();
       findings.replaceChildren(h("p", { class: "soft" }, "No moving object was found."));
       expected.replaceChildren(h("p", { class: "soft" }, "Without a moving object there is no bound."));
-      inspectionErrors.show(error);
+      starter.refused(error, inspect);
     } finally {
       if (!mine.signal.aborted) findings.setAttribute("aria-busy", "false");
       mine.abort(); // closes its event stream
     }
   }
 
-  api.frame(run.id, 0, null, signal).then((image) => frameView.image ?? frameView.show(image), inspectionErrors.show);
   inspect();
+}
+
+function notEditable(run) {
+  const errors = errorBox();
+  const copy = action("Train a copy", errors, async () => {
+    location.hash = routeTo(await api.copyDemo(), "clip");
+  }, { class: "primary" });
+  return h("section", { class: "card", "aria-label": "Start" }, run.demo ? h("div", { class: "buttons first" }, copy) : null,
+    h("p", { class: "soft small start-note" }, run.demo ? "This is the demo, already trained." : "The options cannot be changed during training."), errors.element);
+}
+
+function optionFields(run, crop, change) {
+  return h("div", { class: "options" },
+    objectsField(run, change),
+    h("label", { class: "stacked" }, h("span", {}, "Background"),
+      h("select", { onchange: (event) => change({ background: event.target.value }) },
+        BACKGROUNDS.map(([name, title]) => h("option", { value: name, selected: run.options.background === name }, title)))),
+    h("label", { class: "field-line" }, h("span", {}, "Largest accepted bound, px"),
+      h("input", { type: "number", min: 0.5, step: 0.5, placeholder: "any", value: run.options.target ?? "", onchange: (event) => change({ target: event.target.value ? Number(event.target.value) : null }) })),
+    h("label", { class: "check" },
+      h("input", { type: "checkbox", checked: run.options.quick, onchange: (event) => change({ quick: event.target.checked }) }),
+      h("span", {}, "Quick ", h("span", { class: "soft small" }, "(trains for a shorter time; more may be refused)"))),
+    crop.element);
 }
 
 /** The progress of reading a long clip. */
@@ -203,7 +190,8 @@ function expectedBound(inspection, run) {
   ];
 }
 
-function drawObjects(pen, view, inspection) {
+/** The boxes of the shown frame, where the inspection has listed them, and lines through the positions in all frames. */
+function drawObjects(pen, view, inspection, shown) {
   pen.save();
   pen.lineJoin = "round";
   for (const { number, positions } of inspection.objects) {
@@ -215,7 +203,7 @@ function drawObjects(pen, view, inspection) {
     for (const { box: [left, top, width, height] } of positions) pen.lineTo(...view.toScreen(left + width / 2, top + height / 2));
     pen.stroke();
     pen.globalAlpha = 1;
-    const here = positions.find(({ frame }) => frame === inspection.frame);
+    const here = positions.find(({ frame }) => frame === shown);
     if (!here) continue;
     const [left, top, width, height] = here.box;
     const [x, y] = view.toScreen(left, top);

@@ -50,6 +50,7 @@ export class Crop {
     const { element } = frameView;
     element.classList.add("croppable");
     onDrag(element, (event) => {
+      if (event.pointerType === "touch") return null; // a finger scrolls the page; the crop can be typed
       const from = frameView.toRecording(event);
       const move = (at) => {
         this.dragged = between(from, frameView.toRecording(at));

@@ -77,13 +77,15 @@ export function onResize(element, signal, work) {
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Follow a pointer from its press on `element` to its release: `press` returns {move, end}. */
+/** Follow a pointer from its press on `element` to its release: `press` returns {move, end}, or null to let it be. */
 export function onDrag(element, press) {
   element.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
+    const drag = press(event);
+    if (!drag) return;
     event.preventDefault();
     element.setPointerCapture(event.pointerId);
-    const { move, end } = press(event);
+    const { move, end } = drag;
     const dragging = new AbortController();
     const stop = ({ type }) => {
       dragging.abort();

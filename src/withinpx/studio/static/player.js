@@ -1,16 +1,19 @@
 // The recording with its detections: play, step, seek, jump to refused frames.
 
-import { announce, errorBox, h } from "./dom.js";
-import { FrameCache } from "./frame_cache.js";
+import { announce, debounce, errorBox, h } from "./dom.js";
+import { AHEAD, FrameCache } from "./frame_cache.js";
 import { FrameView, viewOf } from "./frame_view.js";
 import { drawOverlay, numberOf } from "./overlay.js";
 import { swatch } from "./palette.js";
+import { playRows } from "./playback.js";
 import { boundText, counted, reasonText } from "./text.js";
 import { doubtful, indices, nextDoubtful, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
+import { Zoom } from "./zoom.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 const LAYERS = [["trails", "Trails"], ["bounds", "Bounds"], ["raw", "Raw z"]];
 const FPS = 25; // of recordings without a clock
+const SHARP_AFTER_MS = 200;
 
 export class Player {
   constructor(run, tracks, { signal, onRow }) {
@@ -29,12 +32,14 @@ export class Player {
       signal,
       paint: (pen, view) => drawOverlay(pen, view, tracks, this.row, this.layers),
     });
+    this.zoom = new Zoom(this.frameView, signal, () => this.sharpen());
+    this.sharpen = debounce(SHARP_AFTER_MS, () => this.showSharp());
     this.timeline = new Timeline(tracks, { signal, onSeek: (row) => this.seek(row) });
     this.playButton = h("button", { type: "button", class: "primary play", onclick: () => this.toggle() }, "Play");
     this.readout = h("output", { class: "readout", "aria-live": "off" });
     this.table = h("table", { class: "plain-table frame-table", id: "frame-table" });
     this.element = h("section", { class: "player", "aria-label": "The recording" },
-      this.frameView.element, this.controls(), this.timeline.element, this.errors.element);
+      h("div", { class: "stage" }, this.frameView.element, this.zoom.buttons), this.controls(), this.timeline.element, this.errors.element);
     this.element.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("keydown", (event) => event.target === document.body || event.target.id === "main" ? this.key(event) : null, { signal });
     signal.addEventListener("abort", () => (this.playing = false));
@@ -71,6 +76,7 @@ export class Player {
     const keys = { ArrowLeft: () => this.pauseAt(this.row - 1), ArrowRight: () => this.pauseAt(this.row + 1), Home: () => this.pauseAt(0), End: () => this.pauseAt(Infinity) };
     if (keys[event.key] && !inField) keys[event.key]();
     else if (event.key === " " && !event.target.matches("button, input, select, a")) this.toggle();
+    else if (!event.target.matches("input:not([type=range], [type=checkbox]), select") && this.zoom.key(event)) announce(`Zoom ${this.zoom.level.textContent}`);
     else if (event.key === "n" && !event.target.matches("select") && this.element.contains(event.target)) this.toRefused();
     else if (event.key === "i" && this.tracks.identity && !event.target.matches("select") && this.element.contains(event.target)) this.toDoubtful();
     else return;
@@ -106,30 +112,23 @@ export class Player {
     this.seek(row);
   }
 
-  /** By the times of the recording; the clock waits for a frame that is not loaded yet. */
+  /** By the times of the recording. */
   play() {
-    const { times } = this;
+    const { times, frames, tracks } = this;
     const last = times.length - 1;
     if (this.row >= last) this.seek(0);
     const playing = (this.playing = Symbol("playing"));
     this.playButton.textContent = "Pause";
-    let [started, from] = [performance.now(), times[this.row]];
-    const tick = (now) => {
-      if (this.playing !== playing) return;
-      let next = this.row;
-      while (next < last && times[next + 1] <= from + ((now - started) / 1000) * this.speed) next++;
-      if (next !== this.row) {
-        if (this.frames.ready(this.tracks.frames[next])) this.seek(next);
-        else {
-          const late = this.row + 1;
-          this.frames.get(this.tracks.frames[late]).then(() => this.playing === playing && this.seek(late), () => this.pause());
-          [started, from] = [now, times[this.row]];
-        }
-      }
-      if (this.row >= last) this.pause();
-      else requestAnimationFrame(tick);
-    };
-    requestAnimationFrame(tick);
+    playRows(times, {
+      last,
+      speed: this.speed,
+      row: () => this.row,
+      active: () => this.playing === playing,
+      ready: (row) => frames.ready(tracks.frames[row]),
+      load: (row) => frames.get(tracks.frames[row]),
+      seek: (row) => this.seek(row),
+      pause: () => this.pause(),
+    });
   }
 
   seek(row) {
@@ -144,11 +143,20 @@ export class Player {
         if (this.row === shown) this.frameView.show(image, frames.view);
       }, this.errors.show);
     }
-    frames.prefetch(tracks.frames.slice(shown + 1));
+    frames.prefetch(tracks.frames.slice(shown + 1, shown + 1 + AHEAD));
+    this.sharpen();
     this.timeline.move(shown);
     this.readout.textContent = [`Frame ${tracks.frames[shown]}`, timeText(tracks, shown)].filter(Boolean).join(" · ");
     this.fillTable();
     this.onRow?.(shown);
+  }
+
+  /** Where the image is magnified, in all of the recording's pixels. */
+  async showSharp() {
+    const shown = this.row;
+    if (this.playing || this.frameView.zoom === 1) return;
+    const image = await this.frames.sharp(this.tracks.frames[shown]).catch(() => null);
+    if (image && this.row === shown) this.frameView.show(image, this.frames.view);
   }
 
   fillTable() {

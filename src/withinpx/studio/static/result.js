@@ -29,16 +29,15 @@ export async function show(root, { run, signal }) {
   const charts = ["x", "y"].map((axis) => trackChart(run, tracks, axis, signal));
   const player = new Player(run, tracks, { signal, onRow: (row) => charts.forEach((chart) => chart.movePlayhead(timeAxis(tracks)[row])) });
   root.append(
-    runHeader(run, "result"),
-    h("div", { class: "split" },
+    h("div", { class: "workbench" }, runHeader(run, "result"), h("div", { class: "split" },
       h("div", { class: "split-main" }, player.element),
-      h("div", { class: "split-side" },
+      h("div", { class: "split-side", tabindex: 0, role: "group", "aria-label": "About this frame" },
         h("section", { class: "card", "aria-labelledby": "in-frame" }, h("h2", { id: "in-frame" }, "In this frame"), h("div", { class: "wide" }, player.table), legend()),
         h("section", { class: "card", "aria-labelledby": "stretches" }, h("h2", { id: "stretches" }, "Certified and refused"),
           stretchList(tracks, (row) => {
             player.pauseAt(row);
             player.element.scrollIntoView({ block: "nearest" });
-          })))),
+          }))))),
     h("section", { "aria-labelledby": "certificate" }, h("h2", { id: "certificate" }, "Certificate"), certificateView(certificate, tracks)),
     h("section", { "aria-labelledby": "tracks" }, h("h2", { id: "tracks" }, "Tracks over time"),
       h("div", { class: "card" },

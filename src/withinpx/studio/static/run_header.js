@@ -12,7 +12,7 @@ export function runHeader(run, current) {
     h("div", { class: "run-title" },
       h("h1", {}, run.name),
       statePill(run),
-      h("p", { class: "soft" }, run.demo ? `The demo: ${clipText(run.clip)}` : clipText(run.clip))),
+      h("p", { class: "soft" }, run.demo ? `The demo: ${clipText(run.clip)}` : clipText(run.clip), spanText(["result", "edit"].includes(current) ? run.trained : run.options))),
     h("nav", { class: "tabs", "aria-label": "This clip" },
       SCREENS.map(([screen, title]) =>
         available[screen] || screen === current
@@ -24,3 +24,6 @@ export function statePill(run) {
   const kind = { training: "busy", waiting: "busy", failed: "bad", finished: run.result?.certified ? "good" : "mixed" }[run.state] ?? "plain";
   return h("span", { class: `pill ${kind}` }, run.state === "finished" && run.result ? run.result.message : STATES[run.state] ?? run.state);
 }
+
+/** Which frames are used, where they are a part of the clip. */
+const spanText = (options) => (options?.frames ? `; frames ${options.frames[0]} to ${options.frames[1]} are used` : "");

@@ -7,6 +7,7 @@ import { FrameView, viewOf } from "./frame_view.js";
 import { drawOverlay } from "./overlay.js";
 import { defaultRoute, routeTo } from "./routes.js";
 import { statePill } from "./run_header.js";
+import { positionText } from "./stages.js";
 import { bytes, clipText, counted, dateText, percent } from "./text.js";
 
 const ACCEPTED = "video/*,image/*,.mkv,.avi,.mov,.mp4,.webm,.tif,.tiff";
@@ -148,7 +149,7 @@ function runRow(onDeleted) {
     const { progress, result } = run;
     const text = result
       ? `${percent(result.certified_positions / Math.max(1, result.positions))} of ${result.positions} positions certified`
-      : run.state === "training" && progress ? `${progress.stage}, ${progress.done} of ${progress.total}` : (run.error ?? "");
+      : run.state === "training" && progress ? positionText(progress) : (run.error ?? "");
     state.replaceChildren(statePill(run), ...(text ? [h("p", { class: "soft small" }, text)] : []));
     const rest = JSON.stringify({ ...run, progress: null });
     if (rest === shown) return; // so that a focused link or button keeps the focus

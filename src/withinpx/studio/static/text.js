@@ -17,6 +17,7 @@ export const CHECKS = {
   heatmap: "Nothing else influences its position",
   drift: "It is reconstructed alike everywhere",
   equivariance: "When it moves, its position moves as much",
+  mismatch: "Planted at known positions, it is found within its bound",
 };
 
 /** Why an object, or its position in one frame, is refused. */
@@ -27,7 +28,6 @@ export const REASONS = {
   mismatch: "its reconstruction matches the frame at no position",
   touching: "it touches another object, or may hide one",
   edge: "one of its edges is not visible against the background",
-  touching: "it touches another object",
   heatmap: "something else influences its position",
   distinct: "another object has the same appearance",
   displacement: "it was not seen at two distant positions",

@@ -6,21 +6,13 @@ import { action, announce, errorBox, h } from "./dom.js";
 import { swatch } from "./palette.js";
 import { routeTo } from "./routes.js";
 import { runHeader } from "./run_header.js";
-import { counted, duration, percent, short } from "./text.js";
+import { progressText, roundText, STAGES } from "./stages.js";
+import { counted, percent, short } from "./text.js";
 
-const STAGES = {
-  reading: "Reading the clip",
-  inspecting: "Finding the moving objects",
-  "warm start": "Assigning objects to heatmaps",
-  training: "Learning to reconstruct the frames",
-  certifying: "Measuring the assumptions of the theorem",
-  detecting: "Finding the objects in every frame",
-  writing: "Writing tracks and certificate",
-};
 const STATES = {
   ready: "Not started yet.",
   waiting: "Waiting for its turn: another clip is being trained.",
-  training: "Starting …",
+  training: "Starting. Loading what is needed takes some seconds.",
   stopped: "Stopped. The training so far is kept and can be resumed.",
   finished: "Finished.",
   failed: "This training failed.",
@@ -39,18 +31,18 @@ export async function show(root, { run: initial, signal }) {
   const buttons = h("div", { class: "buttons" });
   const outcome = h("div", {});
   const numbers = h("p", { class: "soft small" });
-  const preview = h("img", { class: "preview", alt: "A frame, its reconstruction, and the heatmaps, with the current positions", hidden: true });
+  const preview = h("img", { class: "preview", alt: "A frame, the frame as it is rendered so far, and a map for each object, with the current positions", hidden: true });
   const positions = h("p", { class: "soft small positions" });
-  const noPreview = h("p", { class: "soft empty" }, "The first preview comes after the first epoch.");
-  const loss = new Chart({ height: 240, signal, data: () => lossChart(epochs), label: "Reconstruction loss per epoch" });
+  const noPreview = h("p", { class: "soft empty" }, "The first image comes after the first round.");
+  const loss = new Chart({ height: 240, signal, data: () => lossChart(epochs), label: "Difference between frames and rendered frames in each round" });
 
   root.append(header,
     h("section", { class: "card progress-card", "aria-label": "Progress" }, steps, now, bar, left, outcome, buttons, errors.element, connection.element),
-    h("section", { class: "card", "aria-labelledby": "reconstruction" }, h("h2", { id: "reconstruction" }, "Frame, reconstruction and heatmaps"),
+    h("section", { class: "card", "aria-labelledby": "reconstruction" }, h("h2", { id: "reconstruction" }, "What has been learned so far"),
       noPreview,
       h("div", { class: "preview-box", tabindex: 0, role: "group", "aria-label": "Preview" }, preview),
       positions),
-    h("section", { class: "card", "aria-labelledby": "loss" }, h("h2", { id: "loss" }, "Reconstruction loss"), loss.element, numbers));
+    h("section", { class: "card", "aria-labelledby": "loss" }, h("h2", { id: "loss" }, "Difference between frames and rendered frames"), loss.element, numbers));
 
   const startButton = action("Resume", errors, async () => fill(await api.start(run.id)), { class: "primary" });
   const stopButton = action("Stop", errors, async () => {
@@ -73,14 +65,13 @@ export async function show(root, { run: initial, signal }) {
     const at = state === "finished" ? stages.length : progress ? stages.indexOf(progress.stage) : -1;
     steps.replaceChildren(...stages.map((stage, index) =>
       h("li", { class: index < at ? "done" : index === at ? "current" : "", "aria-current": index === at ? "step" : null },
-        h("span", {}, stage), index < at ? h("span", { class: "hidden" }, " (done)") : null)));
-    now.textContent = running ? `${STAGES[progress.stage] ?? progress.stage}${progress.seed ? `, attempt with seed ${progress.seed}` : ""}` : STATES[state];
+        h("span", {}, STAGES[stage].step), index < at ? h("span", { class: "hidden" }, " (done)") : null)));
+    const words = running ? progressText(progress, run.options.seed) : { now: STATES[state], left: "" };
+    now.textContent = words.now;
     if (running && progress.total) bar.value = progress.done / progress.total;
     else if (state === "finished") bar.value = 1;
     else if (state === "waiting") bar.value = 0;
-    const remaining = running ? duration(progress.seconds_left) : "";
-    left.textContent = running ? [progress.total ? `${progress.done} of ${progress.total}` : "", remaining && `about ${remaining} left`].filter(Boolean).join(", ") : "";
-    left.hidden = !left.textContent;
+    left.textContent = words.left || "\u00a0"; // its place is kept
     buttons.replaceChildren(...(["training", "waiting"].includes(state) ? [stopButton]
       : state === "finished" ? [h("a", { class: "button primary", href: routeTo(run, "result") }, "See the result")] : [startButton]));
     if (state !== "training") stopButton.textContent = "Stop";
@@ -88,7 +79,7 @@ export async function show(root, { run: initial, signal }) {
     outcome.replaceChildren(...(state === "finished" && result
       ? [h("p", { class: `verdict-line ${result.certified ? "good" : "mixed"}` }, `${result.message}; ${result.certified_positions} of ${result.positions} positions.`)] : []));
     if (state === "failed") errors.show(error);
-    const sentence = running ? `${STAGES[progress.stage]}, ${percent(progress.total ? Math.floor((10 * progress.done) / progress.total) / 10 : 0)}` : STATES[state];
+    const sentence = running ? `${STAGES[progress.stage].now}, ${percent(progress.total ? Math.floor((10 * progress.done) / progress.total) / 10 : 0)}` : STATES[state];
     if (sentence !== announced) announce(sentence);
     announced = sentence;
   }
@@ -97,8 +88,7 @@ export async function show(root, { run: initial, signal }) {
     const known = epochs.findIndex((other) => other.epoch === epoch.epoch && other.seed === epoch.seed);
     if (known >= 0) epochs.splice(known, 1, epoch); // sent again after a reconnection
     else epochs.push(epoch);
-    const accuracy = epoch.accuracy === null ? "" : `, ${(Math.floor(1000 * epoch.accuracy) / 10).toFixed(1)} % of the pixels reconstructed correctly`;
-    numbers.textContent = `Epoch ${epoch.epoch} of ${epoch.total}: loss ${short(epoch.loss)}${accuracy}.`;
+    numbers.textContent = roundText(epoch, short(epoch.loss));
     requestDraw();
   }
 
@@ -122,7 +112,7 @@ export async function show(root, { run: initial, signal }) {
     };
     next.src = api.previewUrl(run.id, stamp);
     if (!found) return;
-    positions.replaceChildren("From the left: the frame, its reconstruction, one heatmap per object. Positions: ",
+    positions.replaceChildren("From the left: a frame; the same frame, rendered from what has been learned; for each object, a map that is bright where the network sees it. Positions: ",
       ...found.flatMap((position, index) => (position ? [h("span", { class: "position" }, swatch(index), `${index} at ${position[0].toFixed(1)}, ${position[1].toFixed(1)}`)] : [])));
   }
 
@@ -144,9 +134,9 @@ function lossChart(epochs) {
   const low = losses.length ? Math.min(...losses) : 0.001;
   const high = losses.length ? Math.max(...losses) : 0.1;
   return {
-    label: losses.length ? `Reconstruction loss over ${counted(epochs.length, "epoch")}: from ${short(losses[0])} to ${short(losses.at(-1))}` : "Reconstruction loss: no epoch yet",
-    x: { label: "epoch", range: [0, Math.max(2, ...epochs.map((epoch) => epoch.total))] },
-    y: { label: "loss, logarithmic", log: true, range: [Math.min(low / 1.25, high / 10), high * 1.25] }, // at least a decade
+    label: losses.length ? `Difference between frames and rendered frames over ${counted(epochs.length, "round")}: from ${short(losses[0])} to ${short(losses.at(-1))}` : "Difference between frames and rendered frames: no round yet",
+    x: { label: "round", range: [0, Math.max(2, ...epochs.map((epoch) => epoch.total))] },
+    y: { label: "difference, logarithmic", log: true, range: [Math.min(low / 1.25, high / 10), high * 1.25] }, // at least a decade
     lines: seeds.map((seed, index) => {
       const attempt = epochs.filter((epoch) => epoch.seed === seed);
       return { x: attempt.map((epoch) => epoch.epoch), y: attempt.map((epoch) => epoch.loss), kind: index === seeds.length - 1 ? "strong" : "past" };

@@ -14,8 +14,9 @@ const KEYS = { "+": STEP, "=": STEP, "-": 1 / STEP, _: 1 / STEP };
  * listener's own: it does not move the image. After a move no `click` comes.
  */
 export class Zoom {
-  constructor(frameView, signal) {
+  constructor(frameView, signal, onChange = () => {}) {
     this.frameView = frameView;
+    this.onChange = onChange;
     this.fingers = new Map(); // of the pointers that are down, their latest events
     this.down = null; // the first of them
     this.moved = false;
@@ -45,6 +46,7 @@ export class Zoom {
     this.level.textContent = `${zoom.toFixed(zoom < 10 ? 1 : 0)} ×`;
     this.reset.disabled = zoom === 1;
     element.classList.toggle("zoomed", zoom > 1);
+    if (zoom > 1) this.onChange();
   }
 
   /** Zooms for +, - and 0; tells whether the key was one of them. */
