@@ -32,7 +32,7 @@ export async function show(root, { run, signal }) {
     h("div", { class: "workbench" }, runHeader(run, "result"), h("div", { class: "split" },
       h("div", { class: "split-main" }, player.element),
       h("div", { class: "split-side", tabindex: 0, role: "group", "aria-label": "About this frame" },
-        h("section", { class: "card", "aria-labelledby": "in-frame" }, h("h2", { id: "in-frame" }, "In this frame"), h("div", { class: "wide" }, player.table), legend()),
+        h("section", { class: "card", "aria-labelledby": "in-frame" }, h("h2", { id: "in-frame" }, "In this frame"), h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Positions in this frame" }, player.table), legend()),
         h("section", { class: "card", "aria-labelledby": "stretches" }, h("h2", { id: "stretches" }, "Certified and refused"),
           stretchList(tracks, (row) => {
             player.pauseAt(row);
