@@ -73,7 +73,9 @@ def check(sample: Clip, path: Path, selection: Selection) -> None:
         assert np.array_equal(frames[number].pixels, pixels), number
 
 
-@pytest.mark.parametrize("selection", SELECTIONS, ids=["everything", "every third", "a part", "an instant", "a span of frames"])
+@pytest.mark.parametrize(
+    "selection", SELECTIONS, ids=["everything", "every third", "a part", "an instant", "a span of frames"]
+)
 @pytest.mark.parametrize("name", KINDS)
 def test_sampled_frames_are_those_of_a_complete_reading(
     videos: dict[str, Path], name: str, selection: Selection

@@ -1,6 +1,6 @@
 """The pictures of docs/studio.md: ``python -m tests.studio.pictures docs/studio``; each screen in light and dark.
 
-The training is that of the tests (no network is trained) over a prepared copy of the demo's own preview.
+No network is trained: the training that is shown is a part of the demo's own.
 """
 
 import shutil
@@ -25,6 +25,7 @@ from withinpx.studio.uploads import copy_demo
 WINDOW, PHONE = (1440, 900), (390, 844)
 WIDTH, GAP = 730, 8  # px, of a screen in a picture
 PHONE_WIDTH = 363
+PHONE_NAME, ON_A_PHONE = "phone", ("start", "clip", "result", "bound")
 TRAINED = 0.45  # of the demo's training is shown
 SETTLED_MS = 600
 Shot = Callable[[Page], None]
@@ -50,7 +51,6 @@ def shots(studio: Studio) -> dict[str, tuple[str, Shot]]:
 
     def to_refused(page: Page) -> None:
         page.locator("#next-refused").click()
-        page.get_by_role("button", name="Zoom in").click()
 
     def trim(page: Page) -> None:
         page.locator("#start:enabled").wait_for()
@@ -78,32 +78,36 @@ def shoot(browser: Browser, address: str, size: tuple[int, int], dark: bool, pre
         page.locator("main h1, main h2").first.wait_for()
         page.wait_for_timeout(SETTLED_MS)
         prepare(page)
+        page.mouse.move(0, 0)
         page.wait_for_timeout(SETTLED_MS)
         return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
 def beside(images: list[Image.Image], width: int) -> Image.Image:
-    scaled = [image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS) for image in images]
-    sheet = Image.new("RGB", (len(scaled) * (width + GAP) - GAP, max(image.height for image in scaled)), "#8a8f96")
-    for number, image in enumerate(scaled):
-        sheet.paste(image, (number * (width + GAP), 0))
+    sizes = [(width, round(image.height * width / image.width)) for image in images]
+    sheet = Image.new("RGB", (len(images) * (width + GAP) - GAP, max(height for _, height in sizes)), "#8a8f96")
+    for number, (image, size) in enumerate(zip(images, sizes, strict=True)):
+        sheet.paste(image.resize(size, Image.Resampling.LANCZOS), (number * (width + GAP), 0))
     return sheet
+
+
+def picture(browser: Browser, address: str, screens: dict[str, tuple[str, Shot]], name: str) -> Image.Image:
+    """One screen in light and dark, or some at the width of a phone."""
+    if name == PHONE_NAME:
+        chosen = [screens[one] for one in ON_A_PHONE]
+        return beside([shoot(browser, address + at, PHONE, False, prepare) for at, prepare in chosen], PHONE_WIDTH)
+    at, prepare = screens[name]
+    return beside([shoot(browser, address + at, WINDOW, dark, prepare) for dark in (False, True)], WIDTH)
 
 
 def main(out: Path, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as home:
-        app = create_app(Path(home), TOKEN, work=lambda folder, run, stop: None)
+        app = create_app(Path(home), TOKEN)
         with listening(app) as port, open_browser() as browser:
             screens = shots(app.state.studio)
-            base = f"http://127.0.0.1:{port}/?token={quote(TOKEN)}"
-            for name in names or [*screens, "phone"]:
-                if name == "phone":
-                    found = [shoot(browser, base + screens[one][0], PHONE, False, screens[one][1]) for one in screens if one not in ("training", "edit")]
-                    sheet = beside(found, PHONE_WIDTH)
-                else:
-                    place, prepare = screens[name]
-                    sheet = beside([shoot(browser, base + place, WINDOW, dark, prepare) for dark in (False, True)], WIDTH)
-                sheet.quantize(256, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+            for name in names or [*screens, PHONE_NAME]:
+                sheet = picture(browser, f"http://127.0.0.1:{port}/?token={quote(TOKEN)}", screens, name)
+                sheet.save(out / f"{name}.png", optimize=True)
                 print(out / f"{name}.png", sheet.size)
 
 

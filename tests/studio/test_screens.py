@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ SET_UP_ZOOM = """async ([width, height]) => {
   const [{ FrameView }, { Zoom }] = await Promise.all([import("/static/frame_view.js"), import("/static/zoom.js")]);
   const { signal } = new AbortController();
   const view = new FrameView([0, 0, width, height], { label: "test", signal, paint: () => {} });
-  Object.assign(view.element.style, { position: "fixed", left: "37px", top: "61px", width: "811px", height: "502px", zIndex: 99, aspectRatio: "auto", maxWidth: "none" });
+  view.element.style = "position: fixed; left: 37px; top: 61px; width: 811px; height: 502px; z-index: 99; max-width: none";
   window.clicks = [];
   const zoom = new Zoom(view, signal);
   view.element.addEventListener("click", (event) => window.clicks.push(view.toRecording(event)));
@@ -48,7 +49,8 @@ DRAWN_AND_SAID = """([clientX, clientY]) => {
   const [x, y] = [(clientX - box.left) * devicePixelRatio, (clientY - box.top) * devicePixelRatio];
   const [red, green, , opaque] = view.canvas.getContext("2d").getImageData(x, y, 1, 1).data;
   const middle = (value, start) => start + (Math.floor(value) + 0.5) / devicePixelRatio;
-  return [opaque ? [red + 0.5, green + 0.5] : null, view.toRecording({ clientX: middle(x, box.left), clientY: middle(y, box.top) })];
+  const said = view.toRecording({ clientX: middle(x, box.left), clientY: middle(y, box.top) });
+  return [opaque ? [red + 0.5, green + 0.5] : null, said];
 }"""
 SAID = "([clientX, clientY]) => view.toRecording({ clientX, clientY })"
 DRAWING_MS = """async (frames) => {
@@ -56,9 +58,11 @@ DRAWING_MS = """async (frames) => {
   const { drawOverlay } = await import("/static/overlay.js");
   const column = (value) => [0, 1, 2].map((index) => Array.from({ length: frames }, (_, row) => value(row, index)));
   const position = (row, index) => 100 + 80 * Math.sin(row / 20 + index);
-  const tracks = { objects: 3, x: column(position), y: column(position), present: column(() => true), certified: column(() => true), bound_px: column(() => 2) };
+  const tracks = { objects: 3, x: column(position), y: column(position), bound_px: column(() => 2) };
+  tracks.present = tracks.certified = column(() => true);
   let row = 0;
-  const view = new FrameView([0, 0, 320, 240], { label: "test", signal: new AbortController().signal, paint: (pen) => drawOverlay(pen, view, tracks, row) });
+  const paint = (pen) => drawOverlay(pen, view, tracks, row);
+  const view = new FrameView([0, 0, 320, 240], { label: "test", signal: new AbortController().signal, paint });
   Object.assign(view.element.style, { width: "640px", height: "480px" });
   document.body.append(view.element);
   const started = performance.now();
@@ -68,8 +72,8 @@ DRAWING_MS = """async (frames) => {
   }
   return performance.now() - started;
 }"""
-TOO_SMALL = """(least) => [...document.querySelectorAll("main :is(button:not(.link), .button, select), header a, header button")]
-  .filter((element) => element.checkVisibility() && !element.matches(".brand, .handle"))
+TOO_SMALL = """(least) => [...document.querySelectorAll("main :is(button, .button, select), header a, header button")]
+  .filter((element) => element.checkVisibility() && !element.matches(".brand, .link"))
   .filter((element) => Math.min(element.getBoundingClientRect().width, element.getBoundingClientRect().height) < least)
   .map((element) => element.outerHTML.slice(0, 80))"""
 OVERFLOWING_CARDS = """() => [...document.querySelectorAll("main table")]
@@ -131,10 +135,11 @@ def send(page: Page, server: Server) -> str:
     return page.url.rsplit("/", 1)[1]
 
 
-def box(page: Page, selector: str) -> dict[str, float]:
+def box(page: Page, selector: str) -> Any:
+    """Where an element is on the screen: x, y, width, height."""
     found = page.locator(selector).first.bounding_box()
     assert found is not None, selector
-    return dict(found)
+    return found
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (1920, 1080)], ids=str)
@@ -211,8 +216,9 @@ def test_two_fingers_zoom(browser: Browser, server: Server) -> None:
         held = page.evaluate(DRAWN_AND_SAID, [442.0, 312.0])[1]
 
         def touch(kind: str, apart: float) -> None:
-            points = [{"x": 442.5 - apart, "y": 312, "id": 0}, {"x": 442.5 + apart, "y": 312, "id": 1}]
-            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [] if kind == "touchEnd" else points})
+            points = [{"x": 442.5 + at, "y": 312, "id": number} for number, at in enumerate((-apart, apart))]
+            down = [] if kind == "touchEnd" else points
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": down})
 
         touch("touchStart", 30)
         for apart in range(35, 95, 5):
@@ -225,16 +231,16 @@ def test_two_fingers_zoom(browser: Browser, server: Server) -> None:
 def test_keys_and_buttons_zoom_the_result(page: Page, server: Server) -> None:
     show(page, server, "result")
     level = page.locator(".zoom-level")
-    expect(level).to_have_text("1.0 ×")
+    expect(level).to_contain_text("1.0")
     page.locator("#main").focus()
     page.keyboard.press("+")
-    expect(level).to_have_text("1.4 ×")
+    expect(level).to_contain_text("1.4")
     page.get_by_role("button", name="Zoom in").click()
-    expect(level).to_have_text("2.0 ×")
+    expect(level).to_contain_text("2.0")
     page.keyboard.press("-")
-    expect(level).to_have_text("1.4 ×")
+    expect(level).to_contain_text("1.4")
     page.keyboard.press("0")
-    expect(level).to_have_text("1.0 ×")
+    expect(level).to_contain_text("1.0")
     expect(page.get_by_role("button", name="Show the whole frame")).to_be_disabled()
     before = page.locator(".readout").inner_text()
     page.keyboard.press("ArrowRight")
@@ -257,7 +263,7 @@ def test_a_clip_is_played_stepped_and_scrubbed_before_training(page: Page, serve
     page.keyboard.press("Home")
     expect(shown).to_contain_text("Frame 0")
     page.get_by_label("Frame", exact=True).fill("60")
-    expect(shown).to_have_text(f"Frame 60 · about {60 / FPS:.2f} s")
+    expect(shown).to_have_text(f"Frame 60 · ≈ {60 / FPS:.2f} s")
     page.get_by_role("button", name="Play").click()
     expect(shown).to_contain_text(f"Frame {FRAMES - 1}")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
@@ -300,13 +306,14 @@ def test_the_result_of_a_trimmed_clip_has_the_frames_and_times_of_the_recording(
 
 def test_start_does_not_move_when_the_inspection_ends(browser: Browser, server: Server) -> None:
     for width, height in ((1440, 900), (390, 844)):
-        inspector = server.studio.inspector = SlowInspector(server.studio.runs)  # type: ignore[assignment]
+        inspector = SlowInspector(server.studio.runs)
+        server.studio.inspector = inspector  # type: ignore[assignment]
         with open_page(browser, width=width, height=height) as page:
             send(page, server)
             page.wait_for_load_state("networkidle")
             expect(page.locator("#start")).to_be_disabled()
             before = box(page, "#start")
-            inspector.answers = True  # type: ignore[attr-defined]
+            inspector.answers = True
             expect(page.locator("#start")).to_be_enabled()
             page.locator(".bound-number").wait_for()
             assert box(page, "#start") == before
@@ -317,7 +324,9 @@ def test_a_clip_without_motion_says_why_it_cannot_be_started(page: Page, server:
     server.studio.inspector = StillInspector(server.studio.runs)  # type: ignore[assignment]
     run_id = send(page, server)
     before = box(page, "#start")
-    expect(page.locator("#start-note")).to_contain_text(f"This cannot be started. {NOTHING_MOVES} What helps: choose frames")
+    expect(page.locator("#start-note")).to_contain_text(
+        f"This cannot be started. {NOTHING_MOVES} What helps: choose frames"
+    )
     expect(page.locator("#start")).to_be_disabled()
     assert box(page, "#start") == before
     page.get_by_label("Last frame that is used").fill("50")  # another part, in which something moves

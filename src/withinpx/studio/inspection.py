@@ -108,7 +108,7 @@ def _new_pool() -> ProcessPoolExecutor:
 
 
 def relevant_options(options: Options) -> Json:
-    """The options that an inspection depends on, as JSON has them; those of earlier versions know no spans of frames."""
+    """The options that an inspection depends on, as JSON has them; earlier versions know no spans of frames."""
     crop = None if options.crop is None else list(options.crop)
     relevant = {"objects": options.objects, "crop": crop, "background": options.background, "target": options.target}
     return relevant if options.frames is None else {**relevant, "frames": list(options.frames)}

@@ -26,7 +26,8 @@ export async function show(root, { run: initial, signal }) {
   let inspection = null;
   let shown = 0; // the number of the frame in the player
   const editable = !["training", "waiting"].includes(run.state) && !run.demo;
-  const options = new SavedOptions(run, { onSaved: (newer) => { run = newer; inspect(); }, onChange: () => starter.update() });
+  let header = runHeader(run, "clip");
+  const options = new SavedOptions(run, { onSaved, onChange: () => starter.update() });
   const change = (changes) => options.change(changes);
   const starter = new Starter({ options, start, label: { ready: "Start", finished: "Train again" }[run.state] ?? "Resume" });
   const findings = h("div", { class: "findings", "aria-busy": "true" });
@@ -48,13 +49,21 @@ export async function show(root, { run: initial, signal }) {
   const player = new ClipPlayer(run, frameView, { signal, trim, onShow: (number) => { shown = number; frameView.draw(); } });
 
   root.append(
-    h("div", { class: "workbench" }, runHeader(run, "clip"), h("div", { class: "split" },
+    h("div", { class: "workbench" }, header, h("div", { class: "split" },
       h("div", { class: "split-main" }, player.element, caption),
       h("div", { class: "split-side", tabindex: 0, role: "group", "aria-label": "About this clip" },
         editable ? starter.element : notEditable(run),
         h("section", { class: "card", "aria-labelledby": "objects" }, h("h2", { id: "objects" }, "Moving objects"), progress.element, findings),
         h("section", { class: "card", "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The bound to expect"), expected),
         editable ? h("section", { class: "card", "aria-labelledby": "options" }, h("h2", { id: "options" }, "Options"), optionFields(run, crop, change), options.errors.element) : null))));
+
+  function onSaved(newer) {
+    run = newer;
+    const shownBefore = header;
+    header = runHeader(run, "clip");
+    shownBefore.replaceWith(header);
+    inspect();
+  }
 
   async function start() {
     if (run.state === "finished") {

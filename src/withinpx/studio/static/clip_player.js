@@ -89,7 +89,7 @@ export class ClipPlayer {
   seek(number) {
     this.number = Math.min(Math.max(number, 0), this.clip.frames - 1);
     this.slider.value = this.number;
-    const time = this.clip.images ? "" : ` · about ${this.time(this.number).toFixed(2)} s`;
+    const time = this.clip.images ? "" : ` · ≈ ${this.time(this.number).toFixed(2)} s`;
     this.readout.textContent = `Frame ${this.number}${time}`;
     this.slider.setAttribute("aria-valuetext", `frame ${this.number} of ${this.clip.frames}`);
     this.load();
