@@ -32,7 +32,7 @@ SET_UP_ZOOM = """async ([width, height]) => {
   const [{ FrameView }, { Zoom }] = await Promise.all([import("/static/frame_view.js"), import("/static/zoom.js")]);
   const { signal } = new AbortController();
   const view = new FrameView([0, 0, width, height], { label: "test", signal, paint: () => {} });
-  view.element.style = "position: fixed; left: 37px; top: 61px; width: 811px; height: 502px; z-index: 99; max-width: none";
+  view.element.style = "position: fixed; left: 37px; top: 61px; width: 811px; height: 502px; max-width: none";
   window.clicks = [];
   const zoom = new Zoom(view, signal);
   view.element.addEventListener("click", (event) => window.clicks.push(view.toRecording(event)));
