@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from tests.studio.example import FPS, FRAMES, HEIGHT, REFUSED, WIDTH, write_results
+from tests.studio.example import FPS, FRAMES, HEIGHT, REFUSED, WIDTH, certificate, write_results
 from tests.studio.studio_server import Json, is_error_sentence, open_client
 from withinpx.errors import InputError
 from withinpx.studio.app import DEMO
@@ -130,6 +130,15 @@ def test_other_files_cannot_be_downloaded(client: TestClient, name: str) -> None
     response = client.get(f"{PATH}/download/{name}")
     assert response.status_code == 404
     assert is_error_sentence(response)
+
+
+def test_the_certificate_has_what_the_page_shows_of_it(client: TestClient) -> None:
+    """The demo is a real run, the example of the page's tests is made up: they must have the same fields."""
+    real, example = client.get(f"{PATH}/certificate").json(), certificate()
+    assert set(example) <= set(real) | {"certified"}
+    for obj in example["objects"]:
+        assert set(obj) <= set(real["objects"][0])
+        assert all(set(check) <= set(real["objects"][0]["checks"][0]) for check in obj["checks"])
 
 
 def test_the_downloaded_detector_can_be_loaded(client: TestClient, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.studio.browser import Browser, Page, expect, open_browser, open_page
@@ -22,6 +23,8 @@ from tests.studio.example import (
 )
 from tests.studio.studio_server import Json, wait_until
 from tests.studio.test_page import SCREENS, Server, file, serve_example, show, upload
+from withinpx.data.clip import Clip
+from withinpx.data.scenes import write_clip_video
 from withinpx.errors import InputError
 from withinpx.studio.runs import OUT
 
@@ -53,6 +56,11 @@ DRAWN_AND_SAID = """([clientX, clientY]) => {
   return [opaque ? [red + 0.5, green + 0.5] : null, said];
 }"""
 SAID = "([clientX, clientY]) => view.toRecording({ clientX, clientY })"
+FETCHED_WIDTHS = """async (id) => {
+  const [{ FrameCache }, api] = await Promise.all([import("/static/frame_cache.js"), import("/static/api.js")]);
+  const cache = new FrameCache(await api.getRun(id), new AbortController().signal);
+  return [(await cache.get(1)).width, (await cache.sharp(1)).width];
+}"""
 DRAWING_MS = """async (frames) => {
   const { FrameView } = await import("/static/frame_view.js");
   const { drawOverlay } = await import("/static/overlay.js");
@@ -245,6 +253,15 @@ def test_keys_and_buttons_zoom_the_result(page: Page, server: Server) -> None:
     before = page.locator(".readout").inner_text()
     page.keyboard.press("ArrowRight")
     assert page.locator(".readout").inner_text() != before
+
+
+def test_a_magnified_frame_is_fetched_in_all_of_its_pixels(page: Page, server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "wide.mp4"
+    write_clip_video(path, Clip(np.zeros((3, 48, 1280, 3), np.uint8), np.arange(3) / FPS, "wide"))
+    show(page, server, "start")
+    page.locator("#clip-file").set_input_files(path)
+    page.wait_for_url("**/#/clip/*")
+    assert page.evaluate(FETCHED_WIDTHS, page.url.rsplit("/", 1)[1]) == [960, 1280]
 
 
 def test_drawing_a_frame_does_not_depend_on_the_length_of_the_clip(page: Page, server: Server) -> None:

@@ -101,7 +101,8 @@ function valueText(check, value) {
   return `${value.toFixed(value >= 10 ? 1 : 2)} ${check.unit}`;
 }
 
-const AT_LEAST = new Set(["distinct", "displacement", "reconstruction"]);
-const limitText = (check) => `${AT_LEAST.has(check.name) ? "at least" : "at most"} ${valueText(check, check.limit)}`;
+/** Shares are those of frames or pixels that are as they should be, unless none may be found. */
+const isLeast = ({ name, unit, limit }) => name === "displacement" || (unit === "share" && limit > 0);
+const limitText = (check) => `${isLeast(check) ? "at least" : "at most"} ${valueText(check, check.limit)}`;
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

@@ -1,7 +1,7 @@
 // Playing rows by their times; the clock waits for a frame that is not loaded yet.
 
 /**
- * Play until `last`. `row` and `active` are asked at every tick; `ready` tells whether a row can be shown at once, `load`
+ * Play until `last`. `row` and `active` are called at every tick; `ready` tells whether a row can be shown at once, `load`
  * fetches it, `seek` shows it, and `pause` is called at the end or when a frame cannot be loaded.
  */
 export function playRows(times, { row, last, speed, active, ready, load, seek, pause }) {

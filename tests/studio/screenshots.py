@@ -1,4 +1,4 @@
-"""The pictures of docs/studio.md: ``python -m tests.studio.pictures docs/studio``; each screen in light and dark.
+"""The images of docs/studio.md: ``python -m tests.studio.screenshots docs/studio``; each screen in light and dark.
 
 No network is trained: the training that is shown is a part of the demo's own.
 """
@@ -23,7 +23,7 @@ from withinpx.studio.runs import PREVIEW, PREVIEW_POSITIONS, PROGRESS, Runs, rea
 from withinpx.studio.uploads import copy_demo
 
 WINDOW, PHONE = (1440, 900), (390, 844)
-WIDTH, GAP = 730, 8  # px, of a screen in a picture
+WIDTH, GAP = 730, 8  # px, of a screen in an image
 PHONE_WIDTH = 363
 PHONE_NAME, ON_A_PHONE = "phone", ("start", "clip", "result", "bound")
 TRAINED = 0.45  # of the demo's training is shown
@@ -91,7 +91,7 @@ def beside(images: list[Image.Image], width: int) -> Image.Image:
     return sheet
 
 
-def picture(browser: Browser, address: str, screens: dict[str, tuple[str, Shot]], name: str) -> Image.Image:
+def sheet_of(browser: Browser, address: str, screens: dict[str, tuple[str, Shot]], name: str) -> Image.Image:
     """One screen in light and dark, or some at the width of a phone."""
     if name == PHONE_NAME:
         chosen = [screens[one] for one in ON_A_PHONE]
@@ -106,7 +106,7 @@ def main(out: Path, names: list[str]) -> None:
         with listening(app) as port, open_browser() as browser:
             screens = shots(app.state.studio)
             for name in names or [*screens, PHONE_NAME]:
-                sheet = picture(browser, f"http://127.0.0.1:{port}/?token={quote(TOKEN)}", screens, name)
+                sheet = sheet_of(browser, f"http://127.0.0.1:{port}/?token={quote(TOKEN)}", screens, name)
                 sheet.save(out / f"{name}.png", optimize=True)
                 print(out / f"{name}.png", sheet.size)
 
