@@ -24,7 +24,7 @@ try:
 except ImportError:
     unavailable("The page is tested with playwright, which is not installed: pip install playwright.")
 
-__all__ = ["Browser", "Page", "expect", "open_browser", "open_page", "pixels", "serious_findings"]
+__all__ = ["Browser", "Page", "expect", "on_screen", "open_browser", "open_page", "pixels", "serious_findings"]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"])
 TIMEOUT_MS = 15_000
@@ -84,6 +84,15 @@ def serious_findings(page: Page) -> list[str]:
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
+
+
+def on_screen(page: Page, position: tuple[float, float], shape: tuple[int, int]) -> tuple[float, float]:
+    """Where a position in a frame of this width and height is on the page, if all of it is shown."""
+    box = page.locator(".frame-view").bounding_box()
+    assert box is not None
+    scale = min(box["width"] / shape[0], box["height"] / shape[1])
+    left, top = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2  # of the frame's middle
+    return left + scale * (position[0] - shape[0] / 2), top + scale * (position[1] - shape[1] / 2)
 
 
 def pixels(page: Page, box: tuple[float, float, float, float], shape: tuple[int, int]) -> list[int]:

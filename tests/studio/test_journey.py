@@ -13,7 +13,7 @@ import av
 import numpy as np
 import pytest
 
-from tests.studio.browser import Page, expect, open_browser, open_page, pixels, serious_findings
+from tests.studio.browser import Page, expect, on_screen, open_browser, open_page, pixels, serious_findings
 from tests.studio.small_training import train_small
 from tests.studio.studio_server import TOKEN, listening
 from tests.tracked_clip import FRAMES, HEIGHT, WIDTH, small_stage
@@ -101,12 +101,10 @@ def test_a_clip_becomes_certified_tracks_that_can_be_checked_edited_and_download
 
 def _drag_a_crop(page: Page) -> list[int]:
     """Around the scene, to within a px."""
-    box = page.locator(".frame-view").bounding_box()
-    assert box is not None
-    scale = box["width"] / (WIDTH + MARGIN)
-    page.mouse.move(box["x"] + LEFT * scale, box["y"] + TOP * scale)
+    shape = WIDTH + MARGIN, HEIGHT + MARGIN
+    page.mouse.move(*on_screen(page, (LEFT, TOP), shape))
     page.mouse.down()
-    page.mouse.move(box["x"] + (LEFT + WIDTH) * scale, box["y"] + (TOP + HEIGHT) * scale, steps=5)
+    page.mouse.move(*on_screen(page, (LEFT + WIDTH, TOP + HEIGHT), shape), steps=5)
     page.mouse.up()
     expect(page.get_by_role("button", name="Whole frame")).to_be_visible()
     expect(page.locator(".findings")).to_have_attribute("aria-busy", "false", timeout=60_000)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.studio.browser import Browser, Page, expect, open_browser, open_page, pixels, serious_findings
+from tests.studio.browser import Browser, Page, expect, on_screen, open_browser, open_page, pixels, serious_findings
 from tests.studio.example import (
     EXAMPLE_ID,
     EXAMPLE_NAME,
@@ -175,13 +175,9 @@ def test_a_clip_can_be_dropped(page: Page, server: Server) -> None:
 
 def test_a_rectangle_dragged_on_the_frame_is_the_crop(page: Page, server: Server) -> None:
     run_id = upload(page, server)
-    box = page.locator(".frame-view").bounding_box()
-    assert box is not None
-    scale = min(box["width"] / WIDTH, box["height"] / HEIGHT)
-    left, top = box["x"] + (box["width"] - scale * WIDTH) / 2, box["y"] + (box["height"] - scale * HEIGHT) / 2
-    page.mouse.move(left + 40 * scale, top + 30 * scale)
+    page.mouse.move(*on_screen(page, (40, 30), (WIDTH, HEIGHT)))
     page.mouse.down()
-    page.mouse.move(left + 240 * scale, top + 200 * scale, steps=4)
+    page.mouse.move(*on_screen(page, (240, 200), (WIDTH, HEIGHT)), steps=4)
     page.mouse.up()
     expect(page.get_by_role("button", name="Whole frame")).to_be_visible()
     wait_until(lambda: server.options(run_id).crop is not None)
