@@ -51,11 +51,14 @@ class VideoClip {
 
   async *frames() {
     const pixels = new Pixels();
-    for await (const { image, time_s } of this.reader.frames()) {
-      this.times.push(time_s);
-      yield { ...pixels.read(image, this.name), time_s };
+    try {
+      for await (const { image, time_s } of this.reader.frames()) {
+        this.times.push(time_s);
+        yield { ...pixels.read(image, this.name), time_s };
+      }
+    } finally {
+      this.reader.close();
     }
-    this.reader.close();
   }
 
   async show(row) {

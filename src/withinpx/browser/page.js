@@ -14,6 +14,7 @@ const screen = document.getElementById("screen");
 const errors = errorBox();
 let leaving = new AbortController(); // of the screen that is shown
 let detector = null; // the promise of it
+let back = showStart; // to what was shown before a clip that cannot be used
 
 function start() {
   useColours(about.marks);
@@ -33,6 +34,7 @@ function newScreen(name, ...content) {
 }
 
 function showStart() {
+  back = showStart;
   const { width, height } = about.recording;
   const hero = h("section", { class: "hero" });
   const signal = newScreen("start", hero);
@@ -57,7 +59,7 @@ function dropZone() {
 
 function objectList() {
   const verdict = ({ certified, failed, theorem_px }) => {
-    if (certified) return `bound of ${boundText(theorem_px)} around z, plus what a frame adds`;
+    if (certified) return `bounds from ${boundText(theorem_px)}`;
     return failed ? `never certified: ${reasonText(failed)}` : "never certified here: it has no feasible sets";
   };
   return h("ul", { class: "object-list" }, about.objects.map((object, index) => h("li", {}, h("span", {}, swatch(index), `Object ${index}`), h("span", { class: "soft" }, verdict(object)))));
@@ -72,7 +74,7 @@ async function attempt(chosen) {
     const { name, files } = await chosen();
     await detect(files, name);
   } catch (error) {
-    showStart();
+    back();
     errors.show(error);
   } finally {
     delete screen.dataset.busy;
@@ -131,9 +133,13 @@ function checkScene(clip, changed) {
 function showResult(clip, tracks, rate, stopped) {
   const sentence = `${stopped ? "Stopped. " : ""}${verdictSentence(tracks)}`;
   const header = h("header", { class: "run-header" }, h("div", { class: "run-title" },
-    h("h1", {}, clip.name), h("button", { type: "button", class: "small", id: "another", onclick: () => showStart() }, "Another clip"),
+    h("h1", {}, clip.name), h("button", { type: "button", class: "small", id: "another", onclick: () => {
+      errors.show(null);
+      showStart();
+    } }, "Another clip"),
     h("p", { class: "soft", id: "verdict", "data-rate": rate.toFixed(2) }, sentence)));
-  const signal = newScreen("result", header);
+  const signal = newScreen("result", header, errors.element);
+  back = () => showResult(clip, tracks, rate, stopped);
   screen.append(new Result(clip, tracks, signal).element);
   announce(sentence);
 }

@@ -4,7 +4,7 @@ import { errorBox, h, latestWins, saveFile } from "../studio/static/dom.js";
 import { FrameView, wholeOf } from "../studio/static/frame_view.js";
 import { drawOverlay } from "../studio/static/overlay.js";
 import { swatch } from "../studio/static/palette.js";
-import { boundText, counted, px, reasonText } from "../studio/static/text.js";
+import { boundText, counted, reasonText } from "../studio/static/text.js";
 import { indices, stateAt, Timeline, timeText } from "../studio/static/timeline.js";
 import { about } from "./runtime.js";
 
@@ -38,12 +38,13 @@ export class Result {
 
   layout() {
     const step = (by, label, title) => h("button", { type: "button", class: "quiet step", title, "aria-label": title, onclick: () => this.pauseAt(this.row + by) }, label);
-    const controls = h("div", { class: "control-group controls" }, step(-1, "‹", "One frame back"), this.playButton, step(1, "›", "One frame on"), this.readout);
+    const controls = h("div", { class: "controls" },
+      h("div", { class: "control-group" }, step(-1, "‹", "One frame back"), this.playButton, step(1, "›", "One frame on"), this.readout));
     return h("div", { class: "split" },
       h("section", { class: "player", "aria-label": "The clip" }, this.view.element, controls, this.timeline.element, this.errors.element),
       h("div", { class: "split-side" },
         h("section", { class: "card" }, h("h2", {}, "In this frame"), h("div", { class: "wide" }, this.table),
-          h("p", { class: "soft small legend" }, "Cross: the position. Square: the centre of the object lies inside it. Grey and dashed, with a question mark: refused, without a bound.")),
+          h("p", { class: "soft small legend" }, "Cross: the position. Square: the theorem’s bound, the centre of the object lies inside it. Grey and dashed, with a question mark: refused, without a bound.")),
         h("section", { class: "card" }, h("h2", {}, "In all frames"), h("div", { class: "wide" }, this.summary()),
           h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", id: "save", onclick: () => this.save() }, "Save the tracks (CSV)")))));
   }
@@ -64,12 +65,13 @@ export class Result {
     const line = (index) => {
       const state = stateAt(tracks, index, row);
       const verdict = h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain" }[state]}` }, state);
-      const cells = [px(tracks.x[index][row], 2), px(tracks.y[index][row], 2), boundText(tracks.bound_px[index][row], 2), verdict];
+      const digits = (name) => tracks[name][index][row]?.toFixed(2) ?? "–";
+      const cells = [digits("x"), digits("y"), boundText(tracks.bound_px[index][row], 2).replace(" px", ""), verdict];
       const why = state === "refused" && h("tr", { class: "why" }, h("td", { colspan: 5 }, `Object ${index}: ${reasonText(tracks.reason[index][row])}.`));
       return [h("tr", {}, h("th", { scope: "row" }, swatch(index), index), cells.map((cell) => h("td", {}, cell))), why];
     };
     this.table.replaceChildren(
-      h("thead", {}, h("tr", {}, ["object", "x", "y", "theorem’s bound", "verdict"].map((title) => h("th", { scope: "col" }, title)))),
+      h("thead", {}, h("tr", {}, ["object", "x, px", "y, px", "bound, px", "verdict"].map((title) => h("th", { scope: "col" }, title)))),
       h("tbody", {}, indices(tracks).map(line)));
   }
 

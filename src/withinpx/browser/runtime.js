@@ -30,12 +30,11 @@ export async function loadDetector() {
 
 /** As `withinpx detect` converts: grey is the mean of the three colours. */
 function colours(rgba) {
-  const pixels = rgba.length / 4;
-  const levels = new Uint8Array(pixels * about.colours);
-  for (let index = 0; index < pixels; index++) {
-    const [red, green, blue] = [rgba[4 * index], rgba[4 * index + 1], rgba[4 * index + 2]];
-    if (about.colours === 3) levels.set([red, green, blue], 3 * index);
-    else levels[index] = Math.round((red + green + blue) / 3);
+  const levels = new Uint8Array((rgba.length / 4) * about.colours);
+  let at = 0;
+  for (let pixel = 0; pixel < rgba.length; pixel += 4) {
+    if (about.colours === 1) levels[at++] = Math.round((rgba[pixel] + rgba[pixel + 1] + rgba[pixel + 2]) / 3);
+    else for (let colour = 0; colour < 3; colour++) levels[at++] = rgba[pixel + colour];
   }
   return levels;
 }

@@ -66,11 +66,10 @@ export class VideoReader {
     const shown = new Promise((resolve) => video.requestVideoFrameCallback((_, { mediaTime }) => resolve(mediaTime)));
     const seeked = event(video, "seeked");
     video.currentTime = target;
-    await seeked;
-    const time_s = await Promise.race([shown, later(PATIENCE_MS)]);
+    const time_s = await Promise.race([seeked.then(() => shown), later(PATIENCE_MS)]).catch(() => undefined);
     if (time_s !== undefined) return time_s;
     if (document.hidden) return this.seek(target);
-    throw new Error(`${this.name} cannot be read at ${target.toFixed(3)} s by this browser: give its frames as PNG images.`);
+    throw new Error(`This browser cannot read ${this.name} at ${target.toFixed(2)} s: convert it, or give its frames as PNG images.`);
   }
 
   close() {
