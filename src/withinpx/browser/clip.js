@@ -18,7 +18,7 @@ class ImageClip {
   constructor(files) {
     this.files = files.sort(inNaturalOrder);
     this.name = files.length === 1 ? files[0].name : `${files.length} images`;
-    this.stem = files[0].name.replace(/\.[^.]*$/, "");
+    this.stem = files.length === 1 ? withoutEnding(files[0].name) : "images";
     this.total = files.length;
   }
 
@@ -42,7 +42,7 @@ class VideoClip {
   }
 
   constructor(file, reader, viewer) {
-    Object.assign(this, { name: file.name, stem: file.name.replace(/\.[^.]*$/, ""), reader, viewer, times: [] });
+    Object.assign(this, { name: file.name, stem: withoutEnding(file.name), reader, viewer, times: [] });
   }
 
   get total() {
@@ -65,6 +65,8 @@ class VideoClip {
     return createImageBitmap(await this.viewer.shownAt(this.times[row]));
   }
 }
+
+const withoutEnding = (name) => name.replace(/\.[^.]*$/, "");
 
 /** A canvas of the recording's size, from which the levels of an image are read. */
 class Pixels {

@@ -126,7 +126,7 @@ function checkScene(clip, changed) {
   const ordered = [...changed].sort((one, other) => one - other);
   const middle = (ordered[Math.floor((ordered.length - 1) / 2)] + ordered[Math.floor(ordered.length / 2)]) / 2;
   if (middle > about.scene.most) {
-    throw new Error(`${clip.name} does not show the detector’s scene: ${Math.round(100 * middle)}% of the frame differs from its background. Use footage of the same camera.`);
+    throw new Error(`${clip.name} does not show the detector's scene: ${Math.round(100 * middle)}% of the frame differs from its background. Use footage of the same camera.`);
   }
 }
 

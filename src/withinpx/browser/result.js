@@ -52,9 +52,9 @@ export class Result {
   summary() {
     const { tracks } = this;
     const frames = (index, state) => tracks.frames.filter((_, row) => stateAt(tracks, index, row) === state).length;
-    const largest = (index) => boundText(tracks.bound_px[index].reduce((most, bound) => (bound === null ? most : Math.max(most ?? 0, bound)), null));
+    const largest = (index) => boundOf(tracks.bound_px[index].reduce((most, bound) => (bound === null ? most : Math.max(most ?? 0, bound)), null), 1);
     return h("table", { class: "plain-table", id: "summary" },
-      h("thead", {}, h("tr", {}, ["object", "certified", "refused", "absent", "widest bound"].map((title) => h("th", { scope: "col" }, title)))),
+      h("thead", {}, h("tr", {}, ["object", "certified", "refused", "absent", "widest bound, px"].map((title) => h("th", { scope: "col" }, title)))),
       h("tbody", {}, indices(tracks).map((index) => h("tr", {}, h("th", { scope: "row" }, swatch(index), index),
         ["certified", "refused", "absent"].map((state) => h("td", {}, frames(index, state))), h("td", {}, largest(index))))));
   }
@@ -66,7 +66,7 @@ export class Result {
       const state = stateAt(tracks, index, row);
       const verdict = h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain" }[state]}` }, state);
       const digits = (name) => tracks[name][index][row]?.toFixed(2) ?? "–";
-      const cells = [digits("x"), digits("y"), boundText(tracks.bound_px[index][row], 2).replace(" px", ""), verdict];
+      const cells = [digits("x"), digits("y"), boundOf(tracks.bound_px[index][row], 2), verdict];
       const why = state === "refused" && h("tr", { class: "why" }, h("td", { colspan: 5 }, `Object ${index}: ${reasonText(tracks.reason[index][row])}.`));
       return [h("tr", {}, h("th", { scope: "row" }, swatch(index), index), cells.map((cell) => h("td", {}, cell))), why];
     };
@@ -124,6 +124,9 @@ export class Result {
     saveFile(new Blob([this.tracks.csv()], { type: "text/csv" }), `${this.clip.stem}_tracks.csv`);
   }
 }
+
+/** Without the unit, which the column's title has. */
+const boundOf = (bound, digits) => boundText(bound, digits).replace(" px", "");
 
 /** How much of a clip is certified, as a sentence. */
 export function verdictSentence(tracks) {
