@@ -4,6 +4,7 @@ from pathlib import Path
 
 import av
 import pytest
+from PIL import Image
 
 from tests.studio.browser import Browser, open_browser
 from withinpx.cli import main
@@ -37,7 +38,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoPage:
     page.images.mkdir()
     with av.open(str(video)) as container:
         for number, frame in enumerate(container.decode(video=0)):
-            frame.to_image().save(page.images / f"{number}.png")
+            Image.fromarray(frame.to_ndarray(format="rgb24")).save(page.images / f"{number}.png")
     return page
 
 

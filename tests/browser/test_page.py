@@ -141,7 +141,7 @@ TRY_TO_CONNECT = """async (address) => {
 
 @contextmanager
 def listener() -> Iterator[tuple[str, list[int]]]:
-    """An address on this machine, and the ports of those who connect to it; no one gets an answer."""
+    """An address on this machine, and the ports of those who connect to it."""
     connected: list[int] = []
 
     def serve() -> None:

@@ -54,7 +54,7 @@ export class Result {
     const frames = (index, state) => tracks.frames.filter((_, row) => stateAt(tracks, index, row) === state).length;
     const largest = (index) => boundOf(tracks.bound_px[index].reduce((most, bound) => (bound === null ? most : Math.max(most ?? 0, bound)), null), 1);
     return h("table", { class: "plain-table", id: "summary" },
-      h("thead", {}, h("tr", {}, ["object", "certified", "refused", "absent", "widest bound, px"].map((title) => h("th", { scope: "col" }, title)))),
+      h("thead", {}, h("tr", {}, ["object", "certified", "refused", "absent", "widest, px"].map((title) => h("th", { scope: "col" }, title)))),
       h("tbody", {}, indices(tracks).map((index) => h("tr", {}, h("th", { scope: "row" }, swatch(index), index),
         ["certified", "refused", "absent"].map((state) => h("td", {}, frames(index, state))), h("td", {}, largest(index))))));
   }

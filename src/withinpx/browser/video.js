@@ -15,7 +15,7 @@ export class VideoReader {
     } catch {
       throw new Error(`${file.name} is no image, and no video that this browser can read: convert it to MP4 (H.264) or WebM, or give its frames as PNG images.`);
     }
-    if (!video.videoWidth) throw new Error(`${file.name} has no picture: choose a video.`);
+    if (!video.videoWidth) throw new Error(`${file.name} has no frames: choose a video.`);
     if (!Number.isFinite(video.duration)) throw new Error(`${file.name} does not say how long it is: convert it to MP4.`);
     return new VideoReader(video, file.name);
   }
