@@ -1,6 +1,6 @@
 // A video's frames in their order. Browsers seek by time and do not count frames, so each is found from the one before.
 
-const FIRST_STEP_S = 1 / 480; // half of the shortest interval between frames that is found for certain
+const FIRST_STEP_S = 1 / 480; // frames that come faster than this may be missed
 const PATIENCE_MS = 3000; // for the frame after a seek
 
 export class VideoReader {
