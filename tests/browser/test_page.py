@@ -5,10 +5,12 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import av
 import numpy as np
 import onnxruntime
 import pytest
@@ -109,6 +111,28 @@ def test_a_video_is_read_frame_by_frame(page: Page, demo: DemoPage, tmp_path: Pa
     assert (tracks.present == expected.present).mean() > 0.98
     distances = np.abs(tracks.positions - expected.positions)[certified]
     assert distances.max() < OTHER_DECODER_PX
+
+
+@pytest.mark.parametrize("rate", ["240", "30000/1001", "uneven"])
+def test_no_frame_of_a_video_is_missed(page: Page, demo: DemoPage, tmp_path: Path, rate: str) -> None:
+    """Also where frames come fast, at a rate that is no whole number, or at uneven intervals."""
+    intervals = [25, 33, 42, 25, 42, 42, 33, 25, 25, 42]
+    pts = np.cumsum(intervals) if rate == "uneven" else np.arange(10)
+    video, clock = tmp_path / "clip.mp4", Fraction(1, 1000) if rate == "uneven" else 1 / Fraction(rate)
+    with av.open(str(video), "w") as container:
+        stream = container.add_stream("libx264", rate=30 if rate == "uneven" else Fraction(rate))
+        stream.width, stream.height, stream.pix_fmt, stream.codec_context.time_base = WIDTH, HEIGHT, "yuv420p", clock
+        for number, at in enumerate(pts.tolist()):
+            frame = av.VideoFrame.from_ndarray(np.asarray(Image.open(demo.images / f"{number}.png")), format="rgb24")
+            frame.pts, frame.time_base = at, clock
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    give(page, video)
+    tracks = found(page, tmp_path / "tracks.csv")
+    with av.open(str(video)) as container:
+        times_s = [frame.time for frame in container.decode(video=0)]
+    assert len(times_s) == 10
+    np.testing.assert_allclose(tracks.times_s, np.array(times_s, np.float64), atol=1e-5)
 
 
 def test_the_bound_is_the_theorems(page: Page, demo: DemoPage, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // A video's frames in their order. Browsers seek by time and do not count frames, so each is found from the one before.
 
-const FIRST_STEP_S = 1 / 480; // frames that come faster than this may be missed
+const FIRST_STEP_S = 1 / 2000; // frames that come faster than this may be missed
 const PATIENCE_MS = 3000; // for the frame after a seek
 
 export class VideoReader {
@@ -21,7 +21,7 @@ export class VideoReader {
   }
 
   constructor(video, name) {
-    Object.assign(this, { video, name, interval_s: null });
+    Object.assign(this, { video, name, interval_s: null, sought: null, time_s: null });
   }
 
   /** How many frames there are, by the shortest interval so far; null before there is one. */
@@ -49,7 +49,7 @@ export class VideoReader {
       const found = await this.seek(target);
       if (found > time_s) return found;
       if (target === duration) return null;
-      ahead = this.interval_s ? ahead + this.interval_s / 2 : 2 * ahead;
+      ahead = this.interval_s ? ahead + this.interval_s / 2 : 1.5 * ahead; // never two frames on
     }
   }
 
@@ -59,15 +59,19 @@ export class VideoReader {
     return this.video;
   }
 
-  /** Show the frame at a time; returns when it begins. Hidden pages are shown no frames: there it waits. */
+  /** Show the frame at a time; returns when it begins. Where it is sought already, browsers show nothing anew. Hidden pages are shown no frames: there it waits. */
   async seek(target) {
     const { video } = this;
+    if (target === this.sought) return this.time_s;
     if (document.hidden) await event(document, "visibilitychange");
     const shown = new Promise((resolve) => video.requestVideoFrameCallback((_, { mediaTime }) => resolve(mediaTime)));
     const seeked = event(video, "seeked");
     video.currentTime = target;
     const time_s = await Promise.race([seeked.then(() => shown), later(PATIENCE_MS)]).catch(() => undefined);
-    if (time_s !== undefined) return time_s;
+    if (time_s !== undefined) {
+      Object.assign(this, { sought: target, time_s });
+      return time_s;
+    }
     if (document.hidden) return this.seek(target);
     throw new Error(`This browser cannot read ${this.name} at ${target.toFixed(2)} s: convert it, or give its frames as PNG images.`);
   }
