@@ -19,7 +19,7 @@ LEVELS = {
     "inference": 6,
     "certificate": 7,
     "tracking": 8,
-    **dict.fromkeys(("auditing", "experiments", "baselines", "studio"), 9),
+    **dict.fromkeys(("auditing", "browser", "experiments", "baselines", "studio"), 9),
     "cli": 10,
 }
 SAME_LEVEL = {("files", "errors"), ("figures", "files"), ("data", "jobs")}

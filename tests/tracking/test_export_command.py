@@ -70,7 +70,7 @@ def test_what_is_no_run_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
 
 def test_either_the_tracks_or_the_detector_is_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in ("", "--onnx --to mot"):
-        assert "--onnx, or the tracks with --to" in refusal(capsys, f"export {run} {options}")
+        assert "--onnx or --html, or the tracks with --to" in refusal(capsys, f"export {run} {options}")
 
 
 def test_an_unknown_format_is_refused_with_those_that_exist(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,12 @@
 """A detector exported to ONNX says about every frame what it says in PyTorch."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -23,7 +25,7 @@ from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.onnx_file import NAME, onnx_bytes, write_onnx
-from withinpx.tracking.onnx_graph import DetectorGraph, Verdicts
+from withinpx.tracking.onnx_graph import FRAME_REASONS, DetectorGraph, Verdicts, reason_names
 from withinpx.tracking.onnx_input import resampling
 from withinpx.tracking.tracks import Tracks, read_tracks
 
@@ -83,7 +85,12 @@ def assert_agree(found: Outputs, detector: Detector, seen: Observations) -> Trac
     np.testing.assert_array_equal(found["certified"][:, used], expected.certified)
     np.testing.assert_allclose(found["z"][:, used], expected.z, atol=1e-3)
     np.testing.assert_allclose(found["positions"][:, used], expected.positions, atol=1e-3)
-    np.testing.assert_allclose(found["bound_px"][:, used], expected.bounds, atol=1e-3)
+    for name, values in (("bound_px", expected.bounds), ("theorem_px", expected.theorem_px)):
+        np.testing.assert_allclose(found[name][:, used], values, atol=1e-3)
+    np.testing.assert_allclose(found["residual_px"][:, used], expected.residual_px, atol=1e-3)
+    np.testing.assert_allclose(found["sizes"][:, used], expected.sizes, atol=1e-3)
+    names = np.array(reason_names(detector.certificate))
+    np.testing.assert_array_equal(names[found["reasons"]][:, used], expected.reasons)
     return expected
 
 
@@ -93,6 +100,10 @@ def test_positions_and_verdicts_are_those_of_detect(detector: Detector, eventful
     expected = assert_agree(found, detector, seen)
     assert {"", "absent", "border", "reconstruction"} <= set(expected.reasons.ravel())
     assert 0.4 < expected.certified.mean() < 0.95
+    changed = detector.background.changed(to_float(eventful)).mean(axis=(1, 2))
+    np.testing.assert_allclose(found["changed"], changed, atol=1e-6)
+    props = {item.key: item.value for item in onnx.load_from_string(file).metadata_props}
+    assert json.loads(props["reasons"]) == list(reason_names(detector.certificate))
     for name, values in run(file, eventful[7:8]).items():
         np.testing.assert_allclose(values, found[name][7:8], atol=1e-4, err_msg=name)
 
@@ -104,6 +115,12 @@ def test_an_object_without_feasible_sets_is_not_certified(detector: Detector, ev
     found = run_in_torch(without, eventful)
     assert found["present"].any()
     assert not found["certified"].any()
+    assert set(np.array(FRAME_REASONS)[found["reasons"]][found["present"]]) <= {
+        "border",
+        "drift",
+        "touching",
+        "reconstruction",
+    }
 
 
 def test_an_unused_heatmap_shows_nothing(detector: Detector, eventful: Frames) -> None:

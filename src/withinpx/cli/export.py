@@ -1,4 +1,4 @@
-"""A finished run in other programs: its detector as ONNX, its tracks in the formats of other tools."""
+"""A finished run in other programs: its detector as ONNX or as a web page, its tracks in the formats of other tools."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +19,24 @@ class ExportCommand:
     """The formats to write the tracks in."""
     onnx: bool = False
     """The detector as ONNX: frames in, positions with their verdicts out."""
+    html: bool = False
+    """The detector as one HTML file: it finds the objects in clips that are dropped on it, and uploads nothing."""
     out: Path | None = None
-    """The folder to write the tracks to, or the ONNX file; in the run's folder if not given."""
+    """The folder to write the tracks to, or the file of the detector; in the run's folder if not given."""
     clip: Path | None = None
     """The recording, which SLEAP and TrackMate show behind the tracks; it is named in their files and not opened."""
 
     def run(self) -> None:
-        if bool(self.to) == self.onnx:
-            raise InputError("Choose what to write: the detector with --onnx, or the tracks with --to and formats.")
-        if self.onnx:
-            self._write_detector()
-        else:
+        if bool(self.to) + self.onnx + self.html != 1:
+            raise InputError(
+                "Choose what to write: the detector with --onnx or --html, or the tracks with --to and formats."
+            )
+        if self.to:
             self._write_tracks()
+        elif self.onnx:
+            self._write_onnx()
+        else:
+            self._write_page()
 
     def _write_tracks(self) -> None:
         from withinpx.tracking.exports import check_formats, check_nothing_is_replaced, export  # noqa: PLC0415
@@ -51,16 +57,30 @@ class ExportCommand:
         if "coco" in self.to and detector is None:
             print(f"The COCO results are without masks: {self.folder} has no detector, which renders them.")
 
-    def _write_detector(self) -> None:
+    def _write_onnx(self) -> None:
         from withinpx.tracking.detector import Detector  # noqa: PLC0415
         from withinpx.tracking.onnx_file import NAME, write_onnx  # noqa: PLC0415
         from withinpx.tracking.onnx_graph import Verdicts  # noqa: PLC0415
 
-        path = self.out or self.folder / NAME
-        if path.exists():
-            raise InputError(f"{path} exists already: name another file with --out, nothing was overwritten.")
+        path = self._new_file(NAME)
         detector = Detector.load(self.folder)
         write_onnx(path, detector)
         width, height = detector.recording
         outputs = ", ".join(f"`{name}`" for name in Verdicts._fields)
         print(f"Wrote {path}: `frames` ({width}x{height} px, uint8) in; {outputs} out")
+
+    def _write_page(self) -> None:
+        from withinpx.browser.page import NAME, write_page  # noqa: PLC0415
+        from withinpx.tracking.detector import Detector  # noqa: PLC0415
+
+        path = self._new_file(NAME)
+        detector = Detector.load(self.folder)
+        write_page(path, detector)
+        width, height = detector.recording
+        print(f"Wrote {path}: open it in a browser and drop a clip of {width}x{height} px on it")
+
+    def _new_file(self, name: str) -> Path:
+        path = self.out or self.folder / name
+        if path.exists():
+            raise InputError(f"{path} exists already: name another file with --out, nothing was overwritten.")
+        return path

@@ -13,12 +13,14 @@ from withinpx.tracking.tracks import Tracks
 
 
 def object_colours(detector: Detector, tracks: Tracks) -> list[str]:
-    """The mark colour of each object of the tracks, #RRGGBB, from its rendering at the centre of the frame.
-
-    Objects that look alike have the palette's colours.
-    """
+    """The mark colour of each object of the tracks, #RRGGBB; objects that look alike have the palette's colours."""
     if tracks.classes is not None:
         return [colour_of(index) for index in range(tracks.objects)]
+    return detector_colours(detector)
+
+
+def detector_colours(detector: Detector) -> list[str]:
+    """The mark colour of each object of the certificate, from its rendering at the centre of the frame."""
     config = detector.model.config
     middle = np.tile([config.width / 2, config.height / 2], (config.objects, 1))
     rendered = render_alone(detector.model, middle, range(config.objects), detector.usual_codes)

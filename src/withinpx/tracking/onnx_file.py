@@ -5,10 +5,12 @@ object is present, whether its position is certified, and theorem 4.1's bound ar
 the foreground, the encoder, the softargmax, the calibrated shift, the decoder, the registration and every limit of the
 certificate. A heatmap that follows no object is never present.
 
-Not in the graph: the search for feasible sets, which makes bounds smaller and refuses a ``mismatch``; why a position is
-refused; and the test whether frames show the detector's scene at all. Their colours must be as many as the network's.
+Not in the graph: the search for feasible sets, which makes bounds smaller and refuses a ``mismatch``. Whether frames
+show the detector's scene at all is for the caller to judge, by the share that ``changed``. Their colours must be as
+many as the network's. The file's metadata has the names of the ``reasons``.
 """
 
+import json
 import warnings
 from importlib import import_module
 from io import BytesIO
@@ -25,11 +27,11 @@ from withinpx.files import write_atomically
 from withinpx.model.field import Base, Field, Patch
 from withinpx.model.windows import Windows
 from withinpx.tracking.detector import Detector
-from withinpx.tracking.onnx_graph import DetectorGraph, Heatmaps, Verdicts
+from withinpx.tracking.onnx_graph import DetectorGraph, Heatmaps, Verdicts, reason_names
 
 OPSET = 18
 NAME = "detector.onnx"
-INPUT, HEATMAPS = "frames", "heatmaps"
+INPUT, HEATMAPS, REASONS = "frames", "heatmaps", "reasons"
 
 
 def write_onnx(path: Path, detector: Detector) -> Path:
@@ -69,7 +71,11 @@ def onnx_bytes(detector: Detector) -> bytes:
             "withinpx detect."
         )
     _check_rigid(detector)
-    return _exported(DetectorGraph(detector), detector.recording, detector.model.config.colours, Verdicts._fields)
+    content = _exported(DetectorGraph(detector), detector.recording, detector.model.config.colours, Verdicts._fields)
+    onnx = _needed("onnx")
+    file = onnx.load_from_string(content)
+    onnx.helper.set_model_props(file, {REASONS: json.dumps(reason_names(detector.certificate))})
+    return bytes(file.SerializeToString())
 
 
 def _exported(module: nn.Module, size: tuple[int, int], colours: int, outputs: tuple[str, ...]) -> bytes:

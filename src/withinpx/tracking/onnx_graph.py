@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 
 from withinpx.certificate.certificate import COVERED, Certificate, Limits
@@ -15,6 +15,8 @@ from withinpx.inference.comparison import Comparison, moments, outside_window
 from withinpx.inference.dense import DenseComparison
 from withinpx.tracking.detector import ROUNDING_PX, Detector
 from withinpx.tracking.onnx_input import NetworkInput
+
+FRAME_REASONS = ("", "border", "heatmap", "drift", "touching", "reconstruction", "absent", "unused")
 
 
 class Heatmaps(nn.Module):
@@ -50,6 +52,11 @@ class Verdicts(NamedTuple):
     present: Bool[Tensor, "b n"]
     certified: Bool[Tensor, "b n"]
     bound_px: Float[Tensor, "b n"]  # around the position, larger axis; NaN where it is not certified
+    theorem_px: Float[Tensor, "b n"]  # around z; NaN where it is not certified
+    residual_px: Float[Tensor, "b n"]  # from the rendered object to the one in the frame; NaN where it is absent
+    sizes: Float[Tensor, "b n 2"]  # width and height of what is rendered
+    reasons: Int64[Tensor, "b n"]  # why it is not certified, a place in ``reason_names``; 0 where it is
+    changed: Float[Tensor, " b"]  # share of the frame that differs from the background
 
 
 class DetectorGraph(nn.Module):
@@ -91,16 +98,29 @@ class DetectorGraph(nn.Module):
         residual = seen.offset.abs().amax(dim=-1) * present
         off_centre = (centre - seen.centre).abs().amax(dim=-1)
         theorem_px = self._limits.theorem_px + (leakage + residual + off_centre) / self._scale + ROUNDING_PX
-        whole = present & ~seen.at_border(*self._size)
-        certified = (
-            whole
-            & self._limits.met(seen, z, leakage, outside_mass, residual)
-            & ~_covered(seen, present.unsqueeze(1) & self._others)
-        )
+        refusals = {
+            "border": seen.at_border(*self._size),
+            **self._limits.exceeded(seen, z, leakage, outside_mass, residual),
+            "touching": _covered(seen, present.unsqueeze(1) & self._others),
+        }
+        reasons = self._limits.reasons(refusals, present)
+        certified = reasons == 0
         positions = self._in_recording(centre + seen.offset * present[..., None])
         z = self._in_recording(z)
-        bound_px = torch.where(certified, theorem_px + (positions - z).abs().amax(dim=-1), torch.nan)
-        return Verdicts(positions.float(), z.float(), heatmaps, present, certified, bound_px.float())
+        theorem_px = torch.where(certified, theorem_px, torch.nan)
+        return Verdicts(
+            positions.float(),
+            z.float(),
+            heatmaps,
+            present,
+            certified,
+            (theorem_px + (positions - z).abs().amax(dim=-1)).float(),
+            theorem_px.float(),
+            torch.where(present, residual / self._scale, torch.nan).float(),
+            (seen.box / self._scale).float(),
+            reasons,
+            changed.mean(dim=(1, 2, 3)),
+        )
 
     def _objects(
         self, cleaned: Float[Tensor, "b c h w"], z: Float[Tensor, "b n 2"]
@@ -122,6 +142,12 @@ class DetectorGraph(nn.Module):
         return points / self._scale + self._corner
 
 
+def reason_names(certificate: Certificate) -> tuple[str, ...]:
+    """What each number in ``Verdicts.reasons`` says; the first is that of certified positions."""
+    failed = dict.fromkeys(obj.failed for obj in certificate.objects if not obj.certified)
+    return (*FRAME_REASONS, *(name for name in failed if name not in FRAME_REASONS))
+
+
 class _FrameLimits:
     """What a frame must satisfy, for each heatmap: ``refusal_reasons`` without feasible sets.
 
@@ -135,17 +161,35 @@ class _FrameLimits:
         self._limit = {
             name: _float64([own[name] for own in limits]) for name in limits[0] if limits[0][name] is not None
         }
-        self._certified = torch.tensor(
-            [obj is not None and obj.certified and obj.membership is not None for obj in objects]
-        )
+        names = reason_names(certificate)
+        self._number = {name: torch.tensor(number) for number, name in enumerate(names)}
+        self._failed = torch.tensor(
+            [0 if obj is None or obj.certified else names.index(obj.failed) for obj in objects]
+        )  # 0: the object is certified
+        self._without_sets = torch.tensor([obj is not None and obj.membership is None for obj in objects])
+        self._unused = torch.tensor([obj is None for obj in objects])
         self.theorem_px = _float64([0.0 if obj is None else obj.theorem_px for obj in objects])
 
-    def met(self, seen: Comparison, z: Tensor, leakage: Tensor, outside_mass: Tensor, residual: Tensor) -> Tensor:
-        """(b, n): which objects are certified, if they are present and not at the border."""
+    def exceeded(
+        self, seen: Comparison, z: Tensor, leakage: Tensor, outside_mass: Tensor, residual: Tensor
+    ) -> dict[str, Tensor]:
+        """(b, n) for each limit: which objects exceed it."""
         limit, drift = self._limit, (seen.centre - z - self._limit["rendered"]).abs().amax(dim=-1)
-        heatmap = (leakage <= limit["leakage"]) & (outside_mass <= limit["outside_mass"])
-        reconstruction = (residual <= limit["residual"]) & (seen.explained >= limit["explained"])
-        return self._certified & heatmap & (drift <= limit["drift"]) & reconstruction
+        return {
+            "heatmap": ~((leakage <= limit["leakage"]) & (outside_mass <= limit["outside_mass"])),
+            "drift": ~(drift <= limit["drift"]),
+            "reconstruction": ~((residual <= limit["residual"]) & (seen.explained >= limit["explained"])),
+        }
+
+    def reasons(self, refusals: dict[str, Tensor], present: Bool[Tensor, "b n"]) -> Int64[Tensor, "b n"]:
+        """The last of ``FRAME_REASONS`` that applies, but for objects that are refused as a whole."""
+        found = torch.zeros_like(present, dtype=torch.int64)
+        for name in ("border", "heatmap", "drift", "touching", "reconstruction"):
+            found = torch.where(refusals[name], self._number[name], found)
+        found = torch.where(self._without_sets & (found == 0), self._number["reconstruction"], found)
+        found = torch.where(self._failed > 0, self._failed, found)
+        found = torch.where(present, found, self._number["absent"])
+        return torch.where(self._unused, self._number["unused"], found)
 
 
 def _covered(seen: Comparison, others: Bool[Tensor, "b n n"]) -> Bool[Tensor, "b n"]:
