@@ -74,7 +74,7 @@ def scale_of(order: Json, run: Run) -> Scale:
 
 def _clicks(order: Json, run: Run) -> Clicks:
     unit = order.get("unit", "mm")
-    if unit not in MM_PER:
+    if not isinstance(unit, str) or unit not in MM_PER:
         raise InputError(f"{str(unit)[:40]!r} is no unit of a length here: choose mm, cm or m.")
     length = _number(order.get("length"), "the length")
     if length <= 0:

@@ -35,7 +35,7 @@ class ScalePart {
     this.onChange = onChange;
     this.errors = errorBox();
     this.clicks = new ScaleClicks(player, { signal, onSet: async (order) => this.show(await api.setScale(run.id, order)) });
-    this.clicks.onStop = () => this.element.scrollIntoView({ block: "nearest" });
+    this.clicks.onStop = () => this.element.scrollIntoView({ block: "start" });
     this.text = h("p", { class: "scale-now", role: "status" });
     this.note = h("p", { class: "soft small" });
     this.typed = h("input", { type: "text", inputmode: "decimal", size: 8, autocomplete: "off", id: "mm-per-px" });
@@ -78,8 +78,8 @@ function sourceText({ mm_per_px: scale, clicks, interval }) {
   if (scale === null) return "Click the two ends of a known length in the frame, or type how many mm a px is.";
   if (!clicks) return "It was typed: how far it is off is not known here.";
   const share = 100 * Math.max(interval[1] / scale - 1, 1 - interval[0] / scale);
-  const ends = `${figure(interval[0], Math.floor)} to ${figure(interval[1], Math.ceil)}`;
-  return `Two clicks ${figure(clicks.pixels)} px apart on ${figure(clicks.length)} ${clicks.unit}. A click is good to about ${counted(Number(clicks.click_px.toPrecision(2)), "px", "px")}, so that it is ${ends} mm per px: up to ${Number(share.toPrecision(2))} % off.`;
+  const ends = `between ${figure(interval[0], Math.floor)} and ${figure(interval[1], Math.ceil)}`;
+  return `Two clicks ${figure(clicks.pixels)} px apart on ${figure(clicks.length)} ${clicks.unit}. A click is good to about ${counted(Number(clicks.click_px.toPrecision(2)), "px", "px")}, so that it lies ${ends} mm per px: up to ${Number(share.toPrecision(2))}\u00a0% off.`;
 }
 
 class MotionPart {
@@ -95,9 +95,9 @@ class MotionPart {
   }
 
   controls() {
-    this.units = h("select", { onchange: () => this.change({ unit: this.units.value }) }, ["px", "mm"].map((unit) => h("option", { value: unit }, unit)));
-    const objects = h("select", { onchange: () => this.choose(Number(objects.value)) }, indices(this.tracks).map((index) => h("option", { value: index }, numberOf(this.tracks, index))));
-    const over = h("input", { type: "number", min: 1, max: Math.max(1, this.tracks.frames.length - 1), step: 1, value: 1, onchange: () => this.change({ over: Number(over.value) }) });
+    this.units = h("select", { "aria-label": "Unit", onchange: () => this.change({ unit: this.units.value }) }, ["px", "mm"].map((unit) => h("option", { value: unit }, unit)));
+    const objects = h("select", { "aria-label": "Object to measure", onchange: () => this.choose(Number(objects.value)) }, indices(this.tracks).map((index) => h("option", { value: index }, numberOf(this.tracks, index))));
+    const over = h("input", { type: "number", "aria-label": "Mean over so many frames", min: 1, max: Math.max(1, this.tracks.frames.length - 1), step: 1, value: 1, onchange: () => this.change({ over: Number(over.value) }) });
     return h("div", { class: "motion-controls" },
       h("label", { class: "inline" }, h("span", {}, "Object"), objects),
       h("label", { class: "inline" }, h("span", {}, "Unit"), this.units),

@@ -30,9 +30,20 @@ export class MotionCharts {
     if (!this.motion) return;
     for (const { name, chart, readout } of this.charts) {
       chart.movePlayhead(this.motion.times[row]);
-      const [value, low, high] = ["value", "low", "high"].map((limit) => this.motion[name][limit][this.index][row]);
-      readout.textContent = value === null ? "nothing is proved here" : `${figure(value)} ${unitOf(this.motion, name)}, proved ${figure(low, Math.floor)} to ${figure(high, Math.ceil)}`;
+      readout.textContent = this.valueText(name, row);
     }
+  }
+
+  /** Of the interval that ends in a row; of the two around it for an acceleration. */
+  valueText(name, row) {
+    const { motion, index } = this;
+    const at = name === "acceleration" ? row + motion.over : row;
+    const [value, low, high] = ["value", "low", "high"].map((limit) => motion[name][limit][index][at] ?? null);
+    if (value !== null) return `${figure(value)} ${unitOf(motion, name)}, proved ${figure(low, Math.floor)} to ${figure(high, Math.ceil)}`;
+    if (name !== "acceleration" && row < motion.over) return "no interval ends in this frame yet";
+    if (name === "distance" && motion.speed.value[index][row] !== null) return `known after every ${motion.over} frames`;
+    const ends = name === "acceleration" && (at >= motion.times.length || at < 2 * motion.over);
+    return ends ? "no two intervals meet in this frame" : "nothing is proved here";
   }
 
   data(name, title) {

@@ -6,7 +6,7 @@ import { strokeOutlined } from "./overlay.js";
 const UNITS = ["mm", "cm", "m"];
 const DRAGGED = 5; // screen px between press and release: no click
 const ARM = 7; // screen px of a cross
-const STEPS = ["Click one end of a known length in the frame.", "Now click its other end.", "How long is it? A click on the frame starts again."];
+const STEPS = ["Click one end of a known length in the frame.", "Now click its other end.", "How long is it?"];
 
 export class ScaleClicks {
   /** `onSet` gets {points, length, unit, click_px}; what it throws is shown. */
@@ -19,7 +19,7 @@ export class ScaleClicks {
     this.unit = h("select", { "aria-label": "Unit of the known length" }, UNITS.map((unit) => h("option", { value: unit }, unit)));
     this.set = action("Set the scale", this.errors, () => this.confirm(onSet), { class: "primary", type: "submit" });
     this.fields = h("span", { class: "scale-fields" }, this.length, this.unit, this.set);
-    this.bar = h("form", { class: "scale-bar card", "aria-label": "Known length", novalidate: true, hidden: true, onsubmit: (event) => event.preventDefault(), onkeydown: (event) => this.key(event) },
+    this.bar = h("form", { class: "scale-bar card", "aria-label": "The scale by two clicks", novalidate: true, hidden: true, onsubmit: (event) => event.preventDefault(), onkeydown: (event) => this.key(event) },
       this.step, this.fields, h("button", { type: "button", class: "quiet", onclick: () => this.stop() }, "Cancel"), this.errors.element);
     this.listen(player.frameView, signal);
   }
@@ -45,8 +45,7 @@ export class ScaleClicks {
     this.bar.hidden = false;
     this.choose(clicks?.points ?? []);
     this.player.frameView.element.classList.add("picking");
-    this.bar.scrollIntoView({ block: "center" });
-    this.player.frameView.element.scrollIntoView({ block: "nearest" });
+    this.bar.scrollIntoView({ block: "start" });
   }
 
   stop() {
