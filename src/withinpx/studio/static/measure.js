@@ -150,10 +150,9 @@ class MotionPart {
   }
 
   fillFiles() {
-    const stem = this.run.name.replace(/\.[^.]*$/, "");
     const offered = FILES.filter(([name]) => this.hasScale || name !== "tracks_mm.csv");
     this.files.replaceChildren(...offered.map(([name, title, description]) =>
-      h("li", {}, h("a", { href: api.motionUrl(this.run.id, name, this.over), download: `${stem}_${name}` }, title), h("span", { class: "soft small" }, ` ${description}`))));
+      h("li", {}, h("a", { href: api.motionUrl(this.run.id, name, this.over), download: name }, title), h("span", { class: "soft small" }, ` ${description}`))));
   }
 }
 
