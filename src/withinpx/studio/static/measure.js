@@ -89,7 +89,7 @@ class MotionPart {
     this.charts = new MotionCharts(signal);
     this.table = h("table", { class: "plain-table motion-table" });
     this.files = h("ul", { class: "files" });
-    this.body = h("div", { hidden: true }, this.charts.element, key(), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Speed and distance of each object" }, this.table), this.files);
+    this.body = h("div", { hidden: true }, this.charts.element, key(), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Motion of each object" }, this.table), this.files);
     this.element = h("div", { class: "card" }, h("h3", {}, "Speed, distance and acceleration"), this.controls(), this.errors.element, this.body);
     this.load = latestWins(() => this.loadNow());
   }

@@ -13,7 +13,7 @@ export class MotionCharts {
     this.charts = QUANTITIES.map(([name, title]) => ({
       name,
       title,
-      chart: new Chart({ height: HEIGHT, signal, data: () => this.data(name, title), label: title }),
+      chart: new Chart({ height: HEIGHT, signal, data: () => this.data(name), label: "Chart over time" }),
       readout: h("output", { class: "soft small", "aria-live": "off" }),
     }));
     this.element = h("div", { class: "motion-charts" }, this.charts.map(({ title, chart, readout }) => h("figure", {}, h("figcaption", {}, h("b", {}, title), readout), chart.element)));
@@ -46,7 +46,7 @@ export class MotionCharts {
     return ends ? "no two intervals meet in this frame" : "nothing is proved here";
   }
 
-  data(name, title) {
+  data(name) {
     const { motion, index } = this;
     const { times } = motion ?? { times: [0, 1] };
     const x = { label: motion?.per === "frame" ? "frame" : "time, s", range: [times[0], times.at(-1)] };
@@ -56,7 +56,7 @@ export class MotionCharts {
     const shape = name === "distance" ? polyline(motion, own) : levels(motion, own, name);
     const gap = gaps(motion, index, name, range);
     return {
-      label: `${title} of ${this.objectName} over time, in ${unitOf(motion, name)}, with its proved limits; the numbers are in motion.csv`,
+      label: `Chart over time, in ${unitOf(motion, name)}, of ${this.objectName}, with the proved limits; the numbers are in motion.csv`,
       x,
       y: { label: unitOf(motion, name), range },
       bands: [{ ...gap, kind: "gap" }, { ...shape, colour: this.colour }],
