@@ -216,7 +216,8 @@ def test_the_shown_frame_has_the_values_of_the_table(page: Page, over: int) -> N
     for (value, low, high, unit), readout in zip(expected, page.locator(".motion-charts output").all(), strict=True):
         found = re.fullmatch(r"([\d.]+) (\S+), proved ([\d.]+) to ([\d.]+)", readout.inner_text())
         assert found is not None, readout.inner_text()
-        assert (float(found[1]), found[2]) == (pytest.approx(value, rel=6e-4), unit)
+        assert found[2] == unit
+        assert float(found[1]) == pytest.approx(value, rel=6e-4)
         assert float(found[3]) <= low + 1e-9 and float(found[4]) >= high - 1e-9  # rounded outwards
         assert (float(found[3]), float(found[4])) == pytest.approx((low, high), rel=1.1e-3)
 
