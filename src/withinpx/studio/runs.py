@@ -90,7 +90,7 @@ class Runs:
 
     def notes_folder(self, run_id: str) -> Path:
         """Where the scale of a run is kept. The demo's own folder is part of the package and is not written to."""
-        return writable_folder(self.root.parent / "demo") if self[run_id].demo else self.root / run_id
+        return self.root.parent / "demo" if self[run_id].demo else self.root / run_id
 
     def clip(self, run_id: str) -> Path:
         """The recording: a file, or a folder of images."""

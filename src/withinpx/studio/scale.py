@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from withinpx.errors import InputError
-from withinpx.files import write_json
+from withinpx.files import writable_folder, write_json
 from withinpx.studio.runs import Run
 from withinpx.tracking.scale import check_scale
 
@@ -118,7 +118,7 @@ def _recording(run: Run) -> tuple[str, int, int, int]:
 
 
 def write_scale(folder: Path, scale: Scale) -> None:
-    write_json(folder / SCALE, asdict(scale))
+    write_json(writable_folder(folder) / SCALE, asdict(scale))
 
 
 def remove_scale(folder: Path) -> None:
