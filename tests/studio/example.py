@@ -84,6 +84,7 @@ def write_results(out: Path, *, has_times: bool = True) -> None:
     out.mkdir()
     table = tracks_table() if has_times else tracks_table().assign(time_s=np.nan)
     table.to_csv(out / "tracks.csv", index=False)
+    (out / "tracks.json").write_text(json.dumps({"width": WIDTH, "height": HEIGHT, "unordered": False}))
     (out / "certificate.json").write_text(json.dumps(certificate()))
 
 

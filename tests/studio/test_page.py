@@ -462,7 +462,7 @@ def test_a_recording_without_a_clock_is_shown_by_frames(page: Page, server: Serv
     server.studio.runs.change(run_id, state="finished", result=RESULT)
     page.goto(f"{server.address}#/run/{run_id}/result")
     expect(page.locator(".readout")).to_have_text("Frame 0")
-    expect(page.locator(".chart .axis-name", has_text="frame")).to_have_count(2)
+    expect(page.locator("section:has(#tracks) .axis-name", has_text="frame")).to_have_count(2)
     page.get_by_role("button", name="One frame on").click()
     expect(page.get_by_label("Frame", exact=True)).to_have_attribute("aria-valuetext", re.compile("^frame 1: "))
     page.get_by_label("Speed").select_option("2")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, FiniteFloat
 from starlette.exceptions import HTTPException
 
 from withinpx import __version__
-from withinpx.studio import results, uploads
+from withinpx.studio import motion, results, uploads
 from withinpx.studio.bound import bound_json
 from withinpx.studio.events import run_events
 from withinpx.studio.frames import OpenClips, jpeg
@@ -24,6 +24,7 @@ from withinpx.studio.options import change_options
 from withinpx.studio.queue import Queue
 from withinpx.studio.rendering import Renderer
 from withinpx.studio.runs import OUT, PREVIEW, Run, Runs
+from withinpx.studio.scale import NONE, read_scale, remove_scale, scale_of, write_scale
 from withinpx.studio.security import require_token
 from withinpx.theory import SizeRange
 
@@ -204,6 +205,44 @@ def certificate(out: Results) -> Json:
 def download(out: Results, name: str) -> Response:
     """A file of a finished run."""
     return results.download(out, name)
+
+
+@router.get("/runs/{run_id}/scale")
+def show_scale(run: OfRun, studio: OfStudio) -> Json:
+    """How long a pixel is in the scene; nulls where that is unknown."""
+    scale = read_scale(studio.runs.notes_folder(run.id), run)
+    return NONE if scale is None else scale.to_json()
+
+
+@router.put("/runs/{run_id}/scale")
+def set_scale(run: OfRun, studio: OfStudio, order: Json) -> Json:
+    """Set `mm_per_px`, or two `points` (px of the recording), their `length`, its `unit` (mm, cm, m) and `click_px`."""
+    scale = scale_of(order, run)
+    write_scale(studio.runs.notes_folder(run.id), scale)
+    return scale.to_json()
+
+
+@router.delete("/runs/{run_id}/scale", status_code=HTTPStatus.NO_CONTENT)
+def delete_scale(run: OfRun, studio: OfStudio) -> None:
+    """Remove the scale; the tracks are in px all along."""
+    remove_scale(studio.runs.notes_folder(run.id))
+
+
+def mm_per_px_of(run: Run, studio: Studio) -> float | None:
+    scale = read_scale(studio.runs.notes_folder(run.id), run)
+    return None if scale is None else scale.mm_per_px
+
+
+@router.get("/runs/{run_id}/motion")
+def show_motion(run: OfRun, out: Results, studio: OfStudio, unit: motion.Unit = "px", over: int = 1) -> Json:
+    """Speed, acceleration and distance of every object with proved limits, between frames `over` rows apart."""
+    return motion.motion_json(out, unit, over, mm_per_px_of(run, studio) if unit == "mm" else None)
+
+
+@router.get("/runs/{run_id}/motion/{name}", response_class=Response)
+def download_motion(run: OfRun, out: Results, studio: OfStudio, name: str, over: int = 1) -> Response:
+    """A file that `withinpx measure` writes: `motion.csv`, `motion.png`, or `tracks_mm.csv`."""
+    return motion.download(out, name, over, mm_per_px_of(run, studio))
 
 
 class Scene(BaseModel):

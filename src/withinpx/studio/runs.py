@@ -88,6 +88,10 @@ class Runs:
     def folder(self, run_id: str) -> Path:
         return self._demo_folder if self[run_id].demo else self.root / run_id
 
+    def notes_folder(self, run_id: str) -> Path:
+        """Where the scale of a run is kept. The demo's own folder is part of the package and is not written to."""
+        return self.root.parent / "demo" if self[run_id].demo else self.root / run_id
+
     def clip(self, run_id: str) -> Path:
         """The recording: a file, or a folder of images."""
         return self.folder(run_id) / CLIP / self[run_id].name

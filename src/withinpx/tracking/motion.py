@@ -82,6 +82,13 @@ class Motion:
         rows = np.arange(len(self)) - self.over
         return np.where(rows >= 0, rows, -1)
 
+    @property
+    def edges(self) -> Array:
+        """(f, 2): where a figure's level of each row begins and ends, around the middle of its interval."""
+        middle = (self.times + self.times[np.maximum(self.since, 0)]) / 2
+        half = np.diff(self.times, prepend=self.times[0]) / 2
+        return np.stack([middle - half, middle + half], axis=-1)
+
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per frame and object, in px and, if the scale is known, in mm; limits are rounded outwards."""
         import pandas as pd  # noqa: PLC0415

@@ -47,7 +47,7 @@ def plot_motion(motion: Motion) -> Figure:
 
 def _plot_object(axes: Axes, motion: Motion, index: int, scale: float) -> None:
     """Each mean as a level over its interval, or over its middle where intervals overlap."""
-    colour, edges = colour_of(index), _edges(motion)
+    colour, edges = colour_of(index), motion.edges.ravel()
     speed, low, high = (
         np.repeat(values[:, index] * scale, 2) for values in (motion.speed, motion.speed_low, motion.speed_high)
     )
@@ -62,13 +62,6 @@ def _plot_object(axes: Axes, motion: Motion, index: int, scale: float) -> None:
     axes.set_xlim(motion.times[0], motion.times[-1])
     name = {"fontsize": 8, "fontweight": "bold", "color": colour, "ha": "left", "va": "bottom"}
     axes.text(0.0, 1.0, f"object {index}", transform=axes.transAxes, **name)  # type: ignore[arg-type]
-
-
-def _edges(motion: Motion) -> Array:
-    """Where the level of each row begins and ends: (2 f,)."""
-    times, since = motion.times, np.maximum(motion.since, 0)
-    middle, width = (times + times[since]) / 2, np.diff(times, prepend=times[0])
-    return np.stack([middle - width / 2, middle + width / 2], axis=-1).ravel()
 
 
 def _add_legend(figure: Figure, motion: Motion) -> None:

@@ -55,6 +55,12 @@ export const render = (id, scene, signal) => toBlob(request(`${run(id)}/render`,
 export const video = (id, order) => toBlob(request(`${run(id)}/video`, { method: "POST", json: order }));
 export const bound = (settings, signal) => toJson(request(`/api/bound?${new URLSearchParams(settings)}`, { signal }));
 
+export const scale = (id, signal) => toJson(request(`${run(id)}/scale`, { signal }));
+export const setScale = (id, order) => toJson(request(`${run(id)}/scale`, { method: "PUT", json: order }));
+export const removeScale = (id) => request(`${run(id)}/scale`, { method: "DELETE" });
+export const motion = (id, query, signal) => toJson(request(`${run(id)}/motion?${new URLSearchParams(query)}`, { signal }));
+export const motionUrl = (id, name, over) => `${run(id)}/motion/${name}?over=${over}`;
+
 export const downloadUrl = (id, name) => `${run(id)}/download/${name}`;
 export const previewUrl = (id, stamp) => `${run(id)}/preview?stamp=${stamp}`;
 

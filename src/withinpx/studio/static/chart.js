@@ -139,5 +139,5 @@ function decades([low, high]) {
 }
 
 function plain(value) {
-  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(0).replace("e-", "e−") : String(Number(value.toPrecision(6))).replace("-", "−");
+  return value !== 0 && Math.abs(value) < 1e-3 ? Number(value.toPrecision(6)).toExponential().replace("e-", "e−") : String(Number(value.toPrecision(6))).replace("-", "−");
 }

@@ -5,6 +5,7 @@ import { certificateView } from "./certificate.js";
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { viewOf } from "./frame_view.js";
+import { measureSection } from "./measure.js";
 import { numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
 import { Player } from "./player.js";
@@ -44,6 +45,7 @@ export async function show(root, { run, signal }) {
         h("p", { class: "key" }, indices(tracks).map((index) => h("span", {}, swatch(numberOf(tracks, index)), `object ${numberOf(tracks, index)}`)),
           h("span", {}, h("i", { class: "swatch band-key", "aria-hidden": "true" }), "within the bound"), h("span", {}, h("i", { class: "swatch refused-key", "aria-hidden": "true" }), "refused")),
         h("div", { class: "two" }, charts.map((chart) => chart.element)))),
+    measureSection(run, tracks, player, signal),
     h("section", { "aria-labelledby": "files" }, h("h2", { id: "files" }, "Files"),
       h("ul", { class: "files" }, FILES.map(([name, title, description]) =>
         h("li", {}, h("a", { href: api.downloadUrl(run.id, name), download: `${run.name.replace(/\.[^.]*$/, "")}_${name}` }, title), h("span", { class: "soft small" }, ` ${description}`))))));
