@@ -14,8 +14,8 @@ from withinpx.cli.reproduce import ReproduceCommand
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
-    "fig3 fig7 fig4 fig4a fig4b fig4c fig4d central fig5 fig5a fig5b fig5c fig5d fig6 table1 fig9 fig9b fig9c traffic "
-    "minipool generated"
+    "fig2 fig3 fig7 fig4 fig4a fig4b fig4c fig4d choices central fig5 fig5a fig5b fig5c fig5d fig6 table1 fig9 fig9b "
+    "fig9c traffic minipool generated all zoo"
 )
 
 
@@ -32,7 +32,7 @@ def test_every_figure_is_a_subcommand(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("fig4 --recipe paper", "--recipe"),
+        ("fig4 --recipe warm", "--recipe"),
         ("fig3 --seeds 2", "--seeds"),
         ("fig5 --quick", "--quick"),
         ("central --data .", "--data"),
