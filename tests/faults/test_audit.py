@@ -1,4 +1,4 @@
-"""No source runs what it reads: no plain pickle, no eval, no shell; and no installed package has a known vulnerability."""
+"""No source runs what it reads: no eval, no shell, no plain pickle; and no package has a known vulnerability."""
 
 import ast
 import importlib.util
