@@ -34,7 +34,9 @@ def test_every_figure_is_a_subcommand(name: str) -> None:
     [
         ("fig4 --recipe warm", "--recipe"),
         ("fig3 --seeds 2", "--seeds"),
-        ("fig5 --quick", "--quick"),
+        ("central --quick", "--quick"),
+        ("fig4 --quick --full", "exclude each other"),
+        ("fig4 --recipe paper --quick", "leave out --quick"),
         ("central --data .", "--data"),
         ("central --engine ray", "--engine"),
         ("generated --recipe paper", "--recipe"),
