@@ -305,9 +305,9 @@ class Detector:
         try:
             arrays = load_arrays(read_checked(folder / BACKGROUND, about["background_sha256"]))
             certificate = read_checked(folder / CERTIFICATE, about["certificate_sha256"]).decode()
-            selection = dict(about["selection"])
+            selection = {"frames": None, **about["selection"]}  # detectors of 0.1 have no frames
             for name in ("crop", "frames"):
-                selection[name] = tuple(selection[name]) if selection.get(name) else None
+                selection[name] = tuple(selection[name]) if selection[name] else None
             detector = cls(
                 model,
                 BackgroundModel(arrays["images"], arrays["threshold"], bool(about.get("light_varies", False))),

@@ -87,7 +87,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{folder} holds no finished detector ({DESCRIPTION} is missing): finish it with --resume.")
     about = read_json(path)
-    if not isinstance(about, dict) or "network" not in about or "weights_sha256" not in about:
+    if not isinstance(about, dict) or not isinstance(about.get("network"), dict) or "weights_sha256" not in about:
         raise InputError(f"{path} cannot be read as the description of a detector.")
     if about.get(SEAL) != sealed(about):
         raise InputError(f"{path} is not as it was saved, or of an earlier version: its own hash differs. Train again.")
