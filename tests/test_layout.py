@@ -19,8 +19,9 @@ LEVELS = {
     "inference": 6,
     "certificate": 7,
     "tracking": 8,
-    **dict.fromkeys(("auditing", "browser", "experiments", "baselines", "studio"), 9),
-    "cli": 10,
+    "reviewing": 9,
+    **dict.fromkeys(("auditing", "browser", "experiments", "baselines", "studio"), 10),
+    "cli": 11,
 }
 SAME_LEVEL = {("files", "errors"), ("figures", "files"), ("data", "jobs")}
 BARE = ("theory", "model", "training", "inference", "certificate")

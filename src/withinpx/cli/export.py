@@ -25,6 +25,8 @@ class ExportCommand:
     """The folder to write the tracks to, or the file of the detector; in the run's folder if not given."""
     clip: Path | None = None
     """The recording, which SLEAP and TrackMate show behind the tracks; it is named in their files and not opened."""
+    unreviewed: bool = False
+    """Write the network's own tracks, though a person has reviewed them."""
 
     def run(self) -> None:
         if bool(self.to) + self.onnx + self.html != 1:
@@ -39,23 +41,32 @@ class ExportCommand:
             self._write_page()
 
     def _write_tracks(self) -> None:
+        from withinpx.reviewing.reviewed import read_reviewed  # noqa: PLC0415
         from withinpx.tracking.exports import check_formats, check_nothing_is_replaced, export  # noqa: PLC0415
         from withinpx.tracking.tracks import TRACKS, read_tracks  # noqa: PLC0415
 
         check_formats(self.to)
         if not (self.folder / TRACKS).is_file():
             raise InputError(f"{self.folder} is no run, it has no {TRACKS}: name a folder that track or detect made.")
-        tracks, out = read_tracks(self.folder / TRACKS), self.out or self.folder
+        review, out = None if self.unreviewed else read_reviewed(self.folder), self.out or self.folder
+        tracks = read_tracks(self.folder / TRACKS) if review is None else review.tracks
         check_nothing_is_replaced(tracks, out, self.to)
+        if review is not None:
+            print(
+                f"These are the reviewed tracks: {review.summary}. A person's positions have no bound; --unreviewed "
+                "writes the network's own tracks."
+            )
         detector = None
-        if "coco" in self.to and (self.folder / "detector.json").is_file():
+        if review is None and "coco" in self.to and (self.folder / "detector.json").is_file():
             from withinpx.tracking.detector import Detector  # noqa: PLC0415  (torch takes seconds to import)
 
             detector = Detector.load(self.folder)
-        for path in export(tracks, out, self.to, detector, self.clip):
+        for path in export(tracks, out, self.to, detector, self.clip, names=review.renamed if review else None):
             print(f"Wrote {path}")
         if "coco" in self.to and detector is None:
-            print(f"The COCO results are without masks: {self.folder} has no detector, which renders them.")
+            lacking = f"{self.folder} has no detector, which renders them"
+            why = lacking if review is None else "reviewed tracks have none"
+            print(f"The COCO results are without masks: {why}.")
 
     def _write_onnx(self) -> None:
         from withinpx.tracking.detector import Detector  # noqa: PLC0415

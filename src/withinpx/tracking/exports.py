@@ -5,7 +5,7 @@ Formats with one confidence hold 1 where the position is certified and 0.5 where
 is refused. Beside formats without a place for bounds and reasons, ``verdicts.csv`` has both for every frame and object.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,14 +53,17 @@ def export(
     formats: Sequence[Format],
     detector: "Detector | None" = None,
     clip: Path | None = None,
+    *,
+    names: Mapping[int, str] | None = None,
 ) -> list[Path]:
     """Write the tracks in each format; returns the files. With the tracks' detector, COCO results get masks.
 
-    ``clip`` is named in the files of SLEAP and TrackMate, which show it behind the tracks.
+    ``clip`` is named in the files of SLEAP and TrackMate, which show it behind the tracks; ``names`` are those that a
+    person gave to objects.
     """
     check_formats(formats)
     writable_folder(folder)
-    run = Run(tracks, detector, clip)
+    run = Run(tracks, detector, clip, names or {})
     for name in dict.fromkeys(formats):
         FORMATS[name].write(run, folder)
     if _with_verdicts(formats):

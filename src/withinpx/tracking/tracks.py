@@ -35,6 +35,7 @@ CODE = "code_"  # a column for each entry of the appearance code, if there is on
 ANGLE = "angle_deg"  # follows them; tables of before it was added have none
 ANGLE_DECIMALS = 1
 MM = ("x_mm", "y_mm", "bound_mm")  # the last columns, if the scale is known
+PERSON = "person"  # the reason where a person set the position: it is no measurement, and has no bound
 
 Array = NDArray[np.float64]
 

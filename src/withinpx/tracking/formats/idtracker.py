@@ -14,7 +14,6 @@ from withinpx.tracking.formats.run import (
     centred,
     frame_interval_s,
     link_probability,
-    object_name,
 )
 from withinpx.tracking.tracks import Array
 
@@ -54,7 +53,7 @@ def write_idtracker(run: Run, folder: Path) -> None:
         "video_paths": [] if run.clip is None else [str(run.clip)],
         "body_length": float(np.median(sizes)) if len(sizes) else None,
         "setup_points": {},
-        "identities_labels": [object_name(index) for index in range(tracks.objects)],
+        "identities_labels": [run.name_of(index) for index in range(tracks.objects)],
         "identities_groups": {},
         "length_unit": None,
     }

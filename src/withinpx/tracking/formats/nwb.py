@@ -10,7 +10,7 @@ import numpy as np
 
 from withinpx import __version__
 from withinpx.files import atomic_file, naming_file
-from withinpx.tracking.formats.run import BODY_PART, ORIGIN, SOFTWARE, Run, centred, object_name, seconds
+from withinpx.tracking.formats.run import BODY_PART, ORIGIN, SOFTWARE, Run, centred, seconds
 from withinpx.tracking.tracks import Tracks
 
 FILE = "tracks.nwb"
@@ -44,7 +44,7 @@ def write_nwb(run: Run, folder: Path) -> None:
     skeleton = pose.Skeleton(name="object", nodes=[BODY_PART])
     module.add(pose.Skeletons(skeletons=[skeleton]))
     for index in range(tracks.objects):
-        module.add(_estimation(pose, tracks, index, skeleton))
+        module.add(_estimation(pose, run, index, skeleton))
     table = _verdicts(tracks)
     columns = [nwb.core.VectorData(name=name, description=about, data=table[name]) for name, about in COLUMNS.items()]
     module.add(nwb.core.DynamicTable(name="verdicts", description="What is proved of each position.", columns=columns))
@@ -58,7 +58,8 @@ def write_nwb(run: Run, folder: Path) -> None:
         writer.write(file)
 
 
-def _estimation(pose: Any, tracks: Tracks, index: int, skeleton: Any) -> Any:
+def _estimation(pose: Any, run: Run, index: int, skeleton: Any) -> Any:
+    tracks = run.tracks
     times = seconds(tracks)
     series = pose.PoseEstimationSeries(
         name=BODY_PART,
@@ -72,7 +73,7 @@ def _estimation(pose: Any, tracks: Tracks, index: int, skeleton: Any) -> Any:
         confidence_definition=CONFIDENCE,
     )
     return pose.PoseEstimation(
-        name=object_name(index),
+        name=run.name_of(index),
         pose_estimation_series=[series],
         description=f"Positions of object {index} in {tracks.width}x{tracks.height} px.",
         scorer=SOFTWARE,

@@ -15,9 +15,7 @@ from withinpx.tracking.formats.run import (
     Run,
     centred,
     link_probability,
-    object_name,
 )
-from withinpx.tracking.tracks import Tracks
 
 SLEAP = "tracks.slp"
 MOVEMENT = "movement.nc"
@@ -37,7 +35,7 @@ def write_sleap(run: Run, folder: Path) -> None:
     about_video = {"shape": shape} if Path(clip).is_dir() else {"shape": shape, "type": "MediaVideo"}
     video = sleap.Video(filename=clip, backend_metadata=about_video, open_backend=False)
     skeleton = sleap.Skeleton(nodes=[BODY_PART], name="object")
-    identities = [sleap.Track(object_name(index)) for index in range(tracks.objects)]
+    identities = [sleap.Track(run.name_of(index)) for index in range(tracks.objects)]
     positions, scores, links = centred(tracks), tracks.scores, link_probability(tracks)
     frames = []
     for row in np.flatnonzero(tracks.present.any(axis=1)).tolist():
@@ -70,12 +68,14 @@ def write_movement(run: Run, folder: Path) -> None:
     """
     path = folder / MOVEMENT
     with naming_file(path), atomic_file(path) as part:
-        part.write_bytes(movement_dataset(run.tracks).to_netcdf(engine="scipy"))
+        part.write_bytes(movement_dataset(run).to_netcdf(engine="scipy"))
 
 
-def movement_dataset(tracks: Tracks) -> Any:
+def movement_dataset(run: Run) -> Any:
     """``Tracks.to_xarray`` from the centre of the first pixel, with all that is known of each position."""
-    dataset = tracks.to_xarray()
+    tracks = run.tracks
+    names = [run.name_of(index) for index in range(tracks.objects)]
+    dataset = tracks.to_xarray().assign_coords(individuals=names)
     position = dataset["position"]
     dims = dataset["bound_px"].dims
     extra = {

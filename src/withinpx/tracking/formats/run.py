@@ -1,6 +1,7 @@
 """What the formats are written from, and what their writers share."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ class Run:
     tracks: Tracks
     detector: "Detector | None" = None
     clip: Path | None = None
+    names: Mapping[int, str] = field(default_factory=dict)  # of the objects that a person named
+
+    def name_of(self, index: int) -> str:
+        return self.names.get(index, object_name(index))
 
 
 def centred(tracks: Tracks) -> Array:

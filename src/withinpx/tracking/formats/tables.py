@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from withinpx.files import write_atomically
-from withinpx.tracking.formats.run import BODY_PART, HALF_PIXEL, SOFTWARE, Run, centred, object_name
+from withinpx.tracking.formats.run import BODY_PART, HALF_PIXEL, SOFTWARE, Run, centred
 from withinpx.tracking.tracks import Tracks
 
 MOT = "mot.txt"
@@ -46,7 +46,7 @@ def write_dlc(run: Run, folder: Path) -> None:
         x, y = (np.where(present, np.char.mod("%.4f", axis), "") for axis in centred(tracks)[:, index].T)
         likelihood = np.char.mod("%g", scores[:, index])
         for coordinate, values in (("x", x), ("y", y), ("likelihood", likelihood)):
-            columns[SOFTWARE, object_name(index), BODY_PART, coordinate] = values
+            columns[SOFTWARE, run.name_of(index), BODY_PART, coordinate] = values
     table = pd.DataFrame(columns, index=tracks.frames)
     table.columns = table.columns.set_names(["scorer", "individuals", "bodyparts", "coords"])
     write_atomically(folder / DLC, table.to_csv(lineterminator="\n").encode())

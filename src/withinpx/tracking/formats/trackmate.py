@@ -9,7 +9,7 @@ import numpy as np
 
 from withinpx.files import atomic_file, naming_file
 from withinpx.tracking.formats.run import Run, bounds, centred, frame_interval_s
-from withinpx.tracking.tracks import Tracks
+from withinpx.tracking.tracks import PERSON, Tracks
 
 FILE = "trackmate.xml"
 VERSION = "7.11.1"  # of TrackMate's layout
@@ -63,8 +63,8 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _declarations("EdgeFeatures", EDGE_FEATURES)
     yield from _declarations("TrackFeatures", TRACK_FEATURES)
     yield "</FeatureDeclarations>"
-    yield from _spots(tracks)
-    yield from _tracks(tracks)
+    yield from _spots(run)
+    yield from _tracks(run)
     yield "</Model>"
     yield from _settings(run)
     yield '<GUIState state="ConfigureViews" />'
@@ -102,16 +102,24 @@ def _times(tracks: Tracks) -> list[float]:
     return [frame * interval for frame in tracks.frames.tolist()]
 
 
-def _spots(tracks: Tracks) -> Iterator[str]:
+def _verdict(reason: str) -> str:
+    """What a spot's name adds where its position is not certified."""
+    if reason == PERSON:
+        return ", set by a person, not certified"
+    return f", refused: {reason}" if reason else ""
+
+
+def _spots(run: Run) -> Iterator[str]:
+    tracks = run.tracks
     positions, times, scores, bound = centred(tracks).round(4), _times(tracks), tracks.scores, bounds(tracks)
     yield f'<AllSpots nspots="{int(tracks.present.sum())}">'
     for row, frame in enumerate(tracks.frames.tolist()):
         yield f'<SpotsInFrame frame="{frame}">'
         for index in np.flatnonzero(tracks.present[row]).tolist():
-            reason = str(tracks.reasons[row, index])
+            name = run.names.get(index, f"object {index}")
             spot = {
                 "ID": _spot_id(tracks, row, index),
-                "name": f"object {index}" + (f", refused: {reason}" if reason else ""),
+                "name": name + _verdict(str(tracks.reasons[row, index])),
                 "QUALITY": float(scores[row, index]),
                 "POSITION_X": float(positions[row, index, 0]),
                 "POSITION_Y": float(positions[row, index, 1]),
@@ -129,13 +137,15 @@ def _spots(tracks: Tracks) -> Iterator[str]:
     yield "</AllSpots>"
 
 
-def _tracks(tracks: Tracks) -> Iterator[str]:
+def _tracks(run: Run) -> Iterator[str]:
     """A track needs two spots at least; an object that is seen once has its spot only."""
+    tracks = run.tracks
     several = np.flatnonzero(tracks.present.sum(axis=0) > 1).tolist()
     yield "<AllTracks>"
     for index in several:
         rows = np.flatnonzero(tracks.present[:, index]).tolist()
-        about = {"name": f"object {index}", "TRACK_ID": index, "TRACK_INDEX": index, "NUMBER_SPOTS": len(rows)}
+        name = run.names.get(index, f"object {index}")
+        about = {"name": name, "TRACK_ID": index, "TRACK_INDEX": index, "NUMBER_SPOTS": len(rows)}
         yield _element("Track", about).removesuffix(" />") + ">"
         yield from _edges(tracks, index, rows)
         yield "</Track>"
