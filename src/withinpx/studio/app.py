@@ -24,6 +24,8 @@ from withinpx.files import locked_folder
 from withinpx.studio.api import Studio, router
 from withinpx.studio.inspection import Inspector
 from withinpx.studio.queue import Queue, Work, train
+from withinpx.studio.review_api import router as review_router
+from withinpx.studio.reviews import Reviews
 from withinpx.studio.runs import OUT, Runs
 from withinpx.studio.security import COOKIE, RequestLimits, TrustedHosts, is_token, require_token
 
@@ -70,6 +72,8 @@ def create_app(
         exception_handlers=dict.fromkeys(ERRORS, _error_response),
     )
     app.state.studio, app.state.token = studio, token
+    app.state.reviews = Reviews(runs)
+    app.include_router(review_router)  # first: its download is computed on request
     app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_api_route("/", _page, include_in_schema=False)

@@ -16,13 +16,16 @@ from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
 from withinpx.files import writable_folder, write_json
+from withinpx.reviewing.log import REVIEW
 from withinpx.studio.options import Options
+from withinpx.tracking.tracks import TRACKS
 
 State = Literal["ready", "waiting", "training", "stopped", "finished", "failed"]
 Stage = Literal["reading", "inspecting", "warm start", "training", "certifying", "detecting", "writing"]
 DESCRIPTION, CLIP, INSPECTION, INSPECTING = "run.json", "clip", "inspection.json", "inspecting.json"
 OUT, PROGRESS, PREVIEW, OUTCOME = "out", "progress.jsonl", "preview.png", "outcome.json"
 PREVIEW_POSITIONS = "preview.json"
+EARLIER_REVIEWS = "earlier reviews"  # of trainings that were begun anew
 TRAINING_FILES = (OUT, PROGRESS, PREVIEW, PREVIEW_POSITIONS, OUTCOME)
 UPLOADING, DELETING = ".uploading-", ".deleting-"  # prefixes of folders that are not runs
 ACTIVE = ("waiting", "training")
@@ -130,7 +133,8 @@ class Runs:
         shutil.rmtree(folder, ignore_errors=True)
 
     def delete_training(self, run_id: str) -> None:
-        """Remove what a training wrote, so that the next one starts from scratch."""
+        """Remove what a training wrote, so that the next one starts from scratch. A person's review is kept."""
+        _keep_review(self.folder(run_id))
         for name in TRAINING_FILES:
             path = self.folder(run_id) / name
             if path.is_dir():
@@ -186,6 +190,18 @@ def last_progress(path: Path) -> dict[str, Any] | None:
     size = path.stat().st_size if path.exists() else 0
     lines, _ = read_progress(path, max(0, size - TAIL))
     return lines[-1] if lines else None
+
+
+def _keep_review(folder: Path) -> None:
+    """Move a review away with the tracks that it is about; `withinpx export` reads that folder too."""
+    out, earlier = folder / OUT, folder / EARLIER_REVIEWS
+    if not (out / REVIEW).exists():
+        return
+    kept = earlier / str(1 + len(list(earlier.iterdir())) if earlier.exists() else 1)
+    kept.mkdir(parents=True)
+    for path in (out / name for name in (REVIEW, TRACKS, Path(TRACKS).with_suffix(".json").name)):
+        if path.exists():
+            path.rename(kept / path.name)
 
 
 def _read_run(folder: Path) -> Run:

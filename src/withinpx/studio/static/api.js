@@ -50,6 +50,10 @@ export const start = (id) => toJson(request(`${run(id)}/start`, { method: "POST"
 export const stop = (id) => toJson(request(`${run(id)}/stop`, { method: "POST" }));
 export const tracks = (id, signal) => coloured(toJson(request(`${run(id)}/tracks`, { signal })), (found) => found.colours);
 export const certificate = (id, signal) => toJson(request(`${run(id)}/certificate`, { signal }));
+export const review = (id, signal) => toJson(request(`${run(id)}/review`, { signal }));
+export const changeReview = (id, revision, operation) => toJson(request(`${run(id)}/review`, { method: "POST", json: { revision, operation } }));
+export const undoReview = (id, revision) => toJson(request(`${run(id)}/review/undo`, { method: "POST", json: { revision } }));
+export const redoReview = (id, revision) => toJson(request(`${run(id)}/review/redo`, { method: "POST", json: { revision } }));
 export const copyDemo = () => toJson(request("/api/demo/copy", { method: "POST" }));
 export const render = (id, scene, signal) => toBlob(request(`${run(id)}/render`, { method: "POST", json: scene, signal }));
 export const video = (id, order) => toBlob(request(`${run(id)}/video`, { method: "POST", json: order }));

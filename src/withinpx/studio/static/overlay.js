@@ -1,5 +1,5 @@
 // Detections painted over a frame as in overlay.mp4: a cross at the position, a square of the bound around it, a trail.
-// A refused position is grey and dashed, with a question mark and without a square.
+// A refused position is grey and dashed, with a question mark and without a square. One that a person set is a diamond.
 
 import { colourOf, outlineOf, REFUSED } from "./palette.js";
 
@@ -15,12 +15,14 @@ export function drawOverlay(pen, view, tracks, row, { trails = true, bounds = tr
   for (let index = 0; index < tracks.objects; index++) {
     if (!tracks.present[index][row] || tracks.x[index][row] === null) continue;
     const certified = tracks.certified[index][row];
-    const colour = certified ? colourOf(numberOf(tracks, index)) : REFUSED;
+    const person = byPerson(tracks, index, row);
+    const colour = certified || person ? colourOf(numberOf(tracks, index)) : REFUSED;
     if (bounds && certified) drawBound(pen, view, tracks, row, index, colour);
-    if (raw) drawRaw(pen, view, tracks, row, index, colour);
+    if (raw && tracks.z_x[index][row] !== null) drawRaw(pen, view, tracks, row, index, colour);
     const [x, y] = view.toScreen(tracks.x[index][row], tracks.y[index][row]);
-    drawCross(pen, x, y, colour, certified, unit);
-    const label = `${numberOf(tracks, index)}${certified ? "" : "?"}`;
+    if (person) drawDiamond(pen, x, y, colour, unit);
+    else drawCross(pen, x, y, colour, certified, unit);
+    const label = `${numberOf(tracks, index)}${certified || person ? "" : "?"}`;
     drawLabel(pen, label, x + 11 * unit, y - 10 * unit, colour, view);
   }
   pen.restore();
@@ -29,12 +31,21 @@ export function drawOverlay(pen, view, tracks, row, { trails = true, bounds = tr
 /** The number that an object has in the certificate. */
 export const numberOf = (tracks, index) => tracks.numbers?.[index] ?? index;
 
+/** Its name by a person, else its number. */
+export const nameOf = (tracks, index) => {
+  const name = tracks.names?.[index];
+  return name && name !== `object ${index}` ? name : `object ${numberOf(tracks, index)}`;
+};
+
+/** Whether a person set the position: it is not certified. */
+export const byPerson = (tracks, index, row) => tracks.reason?.[index][row] === "person";
+
 function drawTrail(pen, view, tracks, row, index, unit) {
   pen.lineWidth = 2 * unit;
   pen.lineCap = "round";
   for (let at = Math.max(1, row - TRAIL + 1); at <= row; at++) {
     if (!tracks.present[index][at - 1] || !tracks.present[index][at]) continue;
-    pen.strokeStyle = tracks.certified[index][at] ? colourOf(numberOf(tracks, index)) : REFUSED;
+    pen.strokeStyle = tracks.certified[index][at] || byPerson(tracks, index, at) ? colourOf(numberOf(tracks, index)) : REFUSED;
     pen.globalAlpha = 0.08 + 0.85 * (1 - (row - at) / TRAIL);
     pen.beginPath();
     pen.moveTo(...view.toScreen(tracks.x[index][at - 1], tracks.y[index][at - 1]));
@@ -84,6 +95,15 @@ function drawCross(pen, x, y, colour, certified, unit) {
     }
   });
   pen.restore();
+}
+
+function drawDiamond(pen, x, y, colour, unit) {
+  const reach = 0.85 * ARM * unit;
+  strokeOutlined(pen, colour, 2.4 * unit, () => {
+    pen.moveTo(x, y - reach);
+    for (const [across, down] of [[reach, 0], [0, reach], [-reach, 0]]) pen.lineTo(x + across, y + down);
+    pen.closePath();
+  });
 }
 
 export function drawLabel(pen, label, x, y, colour, view) {

@@ -3,11 +3,11 @@
 import { announce, debounce, errorBox, h } from "./dom.js";
 import { AHEAD, FrameCache } from "./frame_cache.js";
 import { FrameView, viewOf } from "./frame_view.js";
-import { drawOverlay, numberOf } from "./overlay.js";
+import { drawOverlay, nameOf, numberOf } from "./overlay.js";
 import { swatch } from "./palette.js";
 import { playRows } from "./playback.js";
 import { boundText, counted, reasonText } from "./text.js";
-import { doubtful, indices, nextDoubtful, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
+import { changesByPerson, doubtful, indices, nextDoubtful, nextRefused, refusals, stateAt, Timeline, timeText } from "./timeline.js";
 import { Zoom } from "./zoom.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2];
@@ -161,7 +161,7 @@ export class Player {
 
   fillTable() {
     const { tracks, row } = this;
-    const note = refusals(tracks, row).map((refusal) => `${refusal}.`).join(" ");
+    const note = [...refusals(tracks, row), ...changesByPerson(tracks, row)].map((refusal) => `${refusal}.`).join(" ");
     this.table.replaceChildren(
       h("caption", { class: "hidden" }, `Frame ${tracks.frames[row]}: ${counted(tracks.objects, "object")}`),
       h("thead", {}, h("tr", {}, ["Object", "x", "y", "Bound", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "hidden" }, "Verdict"))))),
@@ -169,13 +169,20 @@ export class Player {
       h("tfoot", {}, h("tr", {}, h("td", { colspan: 5, class: "small soft" }, note || "px of the recording; (0, 0) is its top-left corner."))));
   }
 
+  /** After the tracks have changed. */
+  refresh() {
+    this.timeline.draw();
+    this.frameView.draw();
+    this.fillTable();
+  }
+
   tableRow(index) {
     const { tracks, row } = this;
     const state = stateAt(tracks, index, row);
     const number = numberOf(tracks, index);
     const cell = (name) => h("td", {}, tracks[name][index][row] === null ? "–" : tracks[name][index][row].toFixed(1));
-    return h("tr", { class: state }, h("th", { scope: "row" }, swatch(number), number), cell("x"), cell("y"),
+    return h("tr", { class: state }, h("th", { scope: "row" }, swatch(number), h("span", { class: "object-label", title: nameOf(tracks, index) }, nameOf(tracks, index) === `object ${number}` ? number : nameOf(tracks, index))), cell("x"), cell("y"),
       h("td", {}, state === "certified" ? boundText(tracks.bound_px[index][row]) : "none"),
-      h("td", { class: "state" }, h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain" }[state]}`, title: state === "refused" ? reasonText(tracks.reason[index][row]) : null }, state)));
+      h("td", { class: "state" }, h("span", { class: `pill ${{ certified: "good", refused: "bad", absent: "plain", person: "mixed" }[state]}`, title: state === "person" ? "set by a person, not certified" : state === "refused" ? reasonText(tracks.reason[index][row]) : null }, state)));
   }
 }

@@ -6,14 +6,17 @@ import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { viewOf } from "./frame_view.js";
 import { measureSection } from "./measure.js";
-import { numberOf } from "./overlay.js";
+import { nameOf, numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
 import { Player } from "./player.js";
+import { Review } from "./review.js";
+import { reviewPanels } from "./review_panels.js";
 import { runHeader } from "./run_header.js";
 import { indices, stretchList } from "./timeline.js";
 
 const FILES = [
   ["tracks.csv", "Tracks", "every position with its bound and verdict (CSV)"],
+  ["reviewed.csv", "Reviewed tracks", "the same as a person left them, with the source of each position (CSV)"],
   ["overlay.mp4", "Overlay", "the recording with all detections"],
   ["certificate.html", "Certificate", "one self-contained page"],
   ["summary.png", "Summary", "trajectories, positions over time, appearances"],
@@ -26,33 +29,59 @@ const FILES = [
 
 export async function show(root, { run, signal }) {
   const [tracks, certificate] = await Promise.all([api.tracks(run.id, signal), api.certificate(run.id, signal)]);
+  const verdict = certificateView(certificate, tracks); // of the network's tracks, whatever a person changed
+  const review = new Review(run, tracks, signal);
+  await review.load();
   if (signal.aborted) return;
   const charts = ["x", "y"].map((axis) => trackChart(run, tracks, axis, signal));
-  const player = new Player(run, tracks, { signal, onRow: (row) => charts.forEach((chart) => chart.movePlayhead(timeAxis(tracks)[row])) });
+  const player = new Player(run, tracks, { signal, onRow: (row) => {
+    charts.forEach((chart) => chart.movePlayhead(timeAxis(tracks)[row]));
+    review.moveTo(row);
+  } });
+  const key = h("p", { class: "key" });
+  const refusedList = h("div");
+  const showAll = () => {
+    key.replaceChildren(...chartKey(tracks));
+    refusedList.replaceChildren(stretchList(tracks, (row) => {
+      player.pauseAt(row);
+      player.element.scrollIntoView({ block: "nearest" });
+    }));
+  };
+  review.on("settled", () => {
+    showAll();
+    charts.forEach((chart) => chart.draw());
+  });
   root.append(
     h("div", { class: "workbench" }, runHeader(run, "result"), h("div", { class: "split" },
       h("div", { class: "split-main" }, player.element),
       h("div", { class: "split-side", tabindex: 0, role: "group", "aria-label": "About this frame" },
-        h("section", { class: "card", "aria-labelledby": "in-frame" }, h("h2", { id: "in-frame" }, "In this frame"), h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Positions in this frame" }, player.table), legend()),
+        h("section", { class: "card", "aria-labelledby": "in-frame" }, h("h2", { id: "in-frame" }, "In this frame"), h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Positions in this frame" }, player.table)),
+        reviewPanels(review, run, player, signal),
         h("section", { class: "card", "aria-labelledby": "stretches" }, h("h2", { id: "stretches" }, "Certified and refused"),
-          stretchList(tracks, (row) => {
-            player.pauseAt(row);
-            player.element.scrollIntoView({ block: "nearest" });
-          }))))),
-    h("section", { "aria-labelledby": "certificate" }, h("h2", { id: "certificate" }, "Certificate"), certificateView(certificate, tracks)),
+          refusedList, legend())))),
+    h("section", { "aria-labelledby": "certificate" }, h("h2", { id: "certificate" }, "Certificate"), verdict),
     h("section", { "aria-labelledby": "tracks" }, h("h2", { id: "tracks" }, "Tracks over time"),
       h("div", { class: "card" },
-        h("p", { class: "key" }, indices(tracks).map((index) => h("span", {}, swatch(numberOf(tracks, index)), `object ${numberOf(tracks, index)}`)),
-          h("span", {}, h("i", { class: "swatch band-key", "aria-hidden": "true" }), "within the bound"), h("span", {}, h("i", { class: "swatch refused-key", "aria-hidden": "true" }), "refused")),
+        key,
         h("div", { class: "two" }, charts.map((chart) => chart.element)))),
     measureSection(run, tracks, player, signal),
     h("section", { "aria-labelledby": "files" }, h("h2", { id: "files" }, "Files"),
       h("ul", { class: "files" }, FILES.map(([name, title, description]) =>
         h("li", {}, h("a", { href: api.downloadUrl(run.id, name), download: `${run.name.replace(/\.[^.]*$/, "")}_${name}` }, title), h("span", { class: "soft small" }, ` ${description}`))))));
+  showAll();
+}
+
+/** What the colours of the charts stand for. */
+function chartKey(tracks) {
+  return [
+    ...indices(tracks).map((index) => h("span", {}, swatch(numberOf(tracks, index)), nameOf(tracks, index))),
+    h("span", {}, h("i", { class: "swatch band-key", "aria-hidden": "true" }), "within the bound"),
+    h("span", {}, h("i", { class: "swatch refused-key", "aria-hidden": "true" }), "refused, or set by a person"),
+  ];
 }
 
 function legend() {
-  return h("p", { class: "soft small legend" }, "Cross: the position. Square: the centre of the object lies inside it. Grey and dashed, with a question mark: refused, without a bound. Arrow keys step, space plays, n goes to the next refused frame.");
+  return h("p", { class: "soft small legend" }, "Cross: the position. Square: the centre of the object lies inside it. Grey and dashed, with a question mark: refused, without a bound. Diamond: set by a person, not certified. Arrow keys step, space plays, n goes to the next refused frame.");
 }
 
 const timeAxis = (tracks) => tracks.times_s ?? tracks.frames;

@@ -33,8 +33,13 @@ export const REASONS = {
   displacement: "it was not seen at two distant positions",
   drift: "it is reconstructed differently from position to position",
   equivariance: "its position does not move as it does",
+  person: "a person set it",
+  deleted: "a person deleted it",
   unused: "its heatmap follows nothing",
 };
+
+/** With a capital. */
+export const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const reasonText = (reason) => REASONS[reason] ?? reason;
 

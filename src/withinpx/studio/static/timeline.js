@@ -1,23 +1,33 @@
 // Certified, refused and absent frames: one lane per object, and the current frame.
 
 import { h, onResize, s } from "./dom.js";
-import { numberOf } from "./overlay.js";
+import { byPerson, nameOf, numberOf } from "./overlay.js";
 import { colourOf, swatch } from "./palette.js";
-import { counted, reasonText } from "./text.js";
+import { counted, reasonText, sentenceCase } from "./text.js";
 
 const LANE = 14;
 const GAP = 5;
+const LISTED = 30; // refused stretches of an object in the list
 
-export const indices = (tracks) => Array.from({ length: tracks.objects }, (_, index) => index);
+/** The objects by their place in the tracks, without those that a person deleted or merged into others. */
+export const indices = (tracks) => Array.from({ length: tracks.objects }, (_, index) => index).filter((index) => !tracks.gone?.has(index));
 
 export function stateAt(tracks, index, row) {
   if (!tracks.present[index][row]) return "absent";
+  if (byPerson(tracks, index, row)) return "person";
   return tracks.certified[index][row] ? "certified" : "refused";
 }
 
 /** Why objects are refused in a frame, one sentence without a full stop per object. */
 export const refusals = (tracks, row) =>
   indices(tracks).filter((index) => stateAt(tracks, index, row) === "refused").map((index) => `Object ${numberOf(tracks, index)}: ${reasonText(tracks.reason[index][row])}`);
+
+/** What a person changed in a frame, one sentence without a full stop per object. */
+export const changesByPerson = (tracks, row) =>
+  indices(tracks).flatMap((index) => [
+    byPerson(tracks, index, row) && `Object ${numberOf(tracks, index)}: set by a person, not certified`,
+    tracks.moved?.[index][row] && `Object ${numberOf(tracks, index)}: a person said which object this is`,
+  ].filter(Boolean));
 
 /** The time of a frame, empty for recordings without a clock. */
 export const timeText = (tracks, row) => (tracks.times_s ? `${tracks.times_s[row].toFixed(2)} s` : "");
@@ -50,13 +60,24 @@ export function nextDoubtful(tracks, row) {
   return starts.find((start) => start > row) ?? starts[0] ?? null;
 }
 
+/** One path for each state: a long recording has thousands of stretches. */
+function lanePaths(tracks, index, top, step) {
+  const paths = {};
+  for (const { state, from, to } of stretches(tracks, index)) {
+    const inset = state === "absent" ? LANE - 4 : 0;
+    const [left, width] = [from * step, Math.max(1, (to - from + 1) * step)];
+    paths[state] = `${paths[state] ?? ""}M${left.toFixed(2)} ${top + inset / 2}h${width.toFixed(2)}v${LANE - inset}h${-width.toFixed(2)}z`;
+  }
+  return Object.entries(paths).map(([state, d]) => s("path", { class: `lane ${state}`, d, fill: state === "certified" || state === "person" ? colourOf(numberOf(tracks, index)) : null }));
+}
+
 export class Timeline {
   constructor(tracks, { signal, onSeek }) {
     this.tracks = tracks;
     this.lanes = h("div", { class: "lanes", "aria-hidden": "true" });
     this.slider = h("input", { type: "range", min: 0, max: tracks.frames.length - 1, step: 1, value: 0, class: "seek", "aria-label": "Frame", oninput: () => onSeek(Number(this.slider.value)) });
     this.element = h("div", { class: "timeline" },
-      h("div", { class: "lane-names", "aria-hidden": "true" }, indices(tracks).map((index) => h("span", {}, numberOf(tracks, index)))),
+      (this.names = h("div", { class: "lane-names", "aria-hidden": "true" })),
       h("div", { class: "lane-box" }, this.lanes, this.slider));
     onResize(this.lanes, signal, () => this.draw());
     this.lanes.addEventListener("pointerdown", (event) => {
@@ -69,16 +90,14 @@ export class Timeline {
     const width = this.lanes.clientWidth;
     if (!width) return;
     const { tracks } = this;
-    const height = tracks.objects * (LANE + GAP) - GAP;
+    const height = indices(tracks).length * (LANE + GAP) - GAP;
+    this.names.replaceChildren(...indices(tracks).map((index) => h("span", {}, numberOf(tracks, index))));
     const step = width / tracks.frames.length;
     this.playhead = s("rect", { class: "playhead", y: -2, height: height + 4, width: 2, rx: 1 });
     this.lanes.replaceChildren(s("svg", { width, height, viewBox: `0 0 ${width} ${height}` },
       s("defs", {}, s("pattern", { id: "hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
         s("rect", { width: 5, height: 5, class: "hatch-ground" }), s("line", { x1: 0, x2: 0, y1: 0, y2: 5, class: "hatch-line" }))),
-      indices(tracks).map((index) => stretches(tracks, index).map(({ state, from, to }) => {
-        const inset = state === "absent" ? LANE - 4 : 0;
-        return s("rect", { class: `lane ${state}`, x: from * step, width: Math.max(1, (to - from + 1) * step), y: index * (LANE + GAP) + inset / 2, height: LANE - inset, fill: state === "certified" ? colourOf(numberOf(tracks, index)) : null });
-      })),
+      indices(tracks).map((index, lane) => lanePaths(tracks, index, lane * (LANE + GAP), step)),
       this.playhead));
     this.move(this.row ?? 0);
   }
@@ -102,10 +121,11 @@ export function stretchList(tracks, onSeek) {
     const refused = found.filter((stretch) => stretch.state === "refused");
     return h("li", {},
       swatch(numberOf(tracks, index)),
-      `Object ${numberOf(tracks, index)}: ${count("certified")} of ${counted(tracks.frames.length, "frame")} certified${count("absent") ? `, not visible in ${count("absent")}` : ""}.`,
+      `${sentenceCase(nameOf(tracks, index))}: ${count("certified")} of ${counted(tracks.frames.length, "frame")} certified${count("person") ? `, ${count("person")} set by a person` : ""}${count("absent") ? `, not visible in ${count("absent")}` : ""}.`,
       refused.length
-        ? h("ul", {}, refused.map(({ from, to, reason }) =>
-          h("li", {}, h("button", { type: "button", class: "link", onclick: () => onSeek(from) }, from === to ? `Frame ${tracks.frames[from]}` : `Frames ${tracks.frames[from]} to ${tracks.frames[to]}`), ` refused because ${reasonText(reason)}.`)))
+        ? h("ul", {}, refused.slice(0, LISTED).map(({ from, to, reason }) =>
+          h("li", {}, h("button", { type: "button", class: "link", onclick: () => onSeek(from) }, from === to ? `Frame ${tracks.frames[from]}` : `Frames ${tracks.frames[from]} to ${tracks.frames[to]}`), ` refused because ${reasonText(reason)}.`)),
+          refused.length > LISTED && h("li", {}, `and ${counted(refused.length - LISTED, "more stretch", "more stretches")}`))
         : null);
   }));
 }
