@@ -62,7 +62,7 @@ export class CorrectMode {
 
   /** Takes hold of the object under the pointer, or sets the chosen one there; a click on another one chooses it. */
   press(event) {
-    if (!this.on || event.button !== 0) return;
+    if (!this.on || event.button !== 0 || this.player.frameView.element.classList.contains("picking")) return; // a click of the scale
     take(event);
     this.save();
     const [x, y] = this.player.frameView.toRecording(event);

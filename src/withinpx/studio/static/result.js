@@ -30,6 +30,7 @@ const FILES = [
 export async function show(root, { run, signal }) {
   const [tracks, certificate] = await Promise.all([api.tracks(run.id, signal), api.certificate(run.id, signal)]);
   const verdict = certificateView(certificate, tracks); // of the network's tracks, whatever a person changed
+  const measured = { ...tracks, numbers: [...tracks.numbers] }; // and so is what is measured
   const review = new Review(run, tracks, signal);
   await review.load();
   if (signal.aborted) return;
@@ -64,7 +65,7 @@ export async function show(root, { run, signal }) {
       h("div", { class: "card" },
         key,
         h("div", { class: "two" }, charts.map((chart) => chart.element)))),
-    measureSection(run, tracks, player, signal),
+    measureSection(run, measured, player, signal),
     h("section", { "aria-labelledby": "files" }, h("h2", { id: "files" }, "Files"),
       h("ul", { class: "files" }, FILES.map(([name, title, description]) =>
         h("li", {}, h("a", { href: api.downloadUrl(run.id, name), download: `${run.name.replace(/\.[^.]*$/, "")}_${name}` }, title), h("span", { class: "soft small" }, ` ${description}`))))));
