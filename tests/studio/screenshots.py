@@ -19,7 +19,7 @@ from withinpx.files import write_json
 from withinpx.studio.api import Studio
 from withinpx.studio.app import DEMO, create_app
 from withinpx.studio.make_demo import DEMO_ID
-from withinpx.studio.runs import PREVIEW, PREVIEW_POSITIONS, PROGRESS, Runs, read_progress
+from withinpx.studio.runs import OUT, PREVIEW, PREVIEW_POSITIONS, PROGRESS, Runs, read_progress
 from withinpx.studio.uploads import copy_demo
 
 WINDOW, PHONE = (1440, 900), (390, 844)
@@ -45,9 +45,36 @@ def training_run(runs: Runs) -> str:
     return run.id
 
 
+def finished_run(runs: Runs) -> str:
+    """A copy of the demo with its results, to be reviewed."""
+    run = copy_demo(runs)
+    shutil.copytree(DEMO / OUT, runs.folder(run.id) / OUT)
+    runs.change(run.id, state="finished", trained=run.options, result=runs[runs.demo].result)
+    return run.id
+
+
+def correct(page: Page) -> None:
+    """The triangle, where it is cut off by the border."""
+    page.get_by_label("Name of object 2").fill("triangle")
+    page.get_by_label("Name of object 2").press("Enter")
+    page.get_by_label("Choose object 2").check()
+    page.get_by_label("Frame", exact=True).fill("35")
+    page.locator("#correct").click()
+    box = page.locator(".player .frame-view").bounding_box()
+    assert box is not None
+    scale = min(box["width"] / 160, box["height"] / 120)
+    left, top = box["x"] + box["width"] / 2 - 80 * scale, box["y"] + box["height"] / 2 - 60 * scale
+    page.mouse.click(left + 4.2 * scale, top + 53.6 * scale)
+    page.locator(".check-item").first.click()
+    page.get_by_label("Frame", exact=True).fill("35")
+    page.locator(".review-bar").evaluate(
+        "(bar) => bar.parentElement.scrollTo(0, bar.offsetTop - bar.parentElement.offsetTop)"
+    )
+
+
 def shots(studio: Studio) -> dict[str, tuple[str, Shot]]:
     """The address of each screen, and what is done there."""
-    new, busy = copy_demo(studio.runs).id, training_run(studio.runs)
+    new, busy, reviewed = copy_demo(studio.runs).id, training_run(studio.runs), finished_run(studio.runs)
 
     def to_refused(page: Page) -> None:
         page.locator("#next-refused").click()
@@ -66,6 +93,7 @@ def shots(studio: Studio) -> dict[str, tuple[str, Shot]]:
         "clip": (f"#/clip/{new}", trim),
         "training": (f"#/run/{busy}/training", nothing),
         "result": (f"#/run/{DEMO_ID}/result", to_refused),
+        "review": (f"#/run/{reviewed}/result", correct),
         "edit": (f"#/run/{DEMO_ID}/edit", nothing),
         "bound": ("#/bound", nothing),
     }
