@@ -11,14 +11,14 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from tests.studio.browser import Browser, Page, expect, open_browser, open_page, serious_findings
+from tests.studio.browser import Browser, Page, expect, on_screen, open_browser, open_page, serious_findings
 from tests.studio.fake_training import count_epochs
 from tests.studio.studio_server import TOKEN, listening
 from withinpx.studio.app import DEMO, create_app
 from withinpx.studio.make_demo import DEMO_ID
 from withinpx.tracking.measure import measure
 
-WIDTH = 160  # px of the demo's frames
+SHAPE = (160, 120)  # px of the demo's frames
 UNORDERED = "fedcba9876543210"  # the demo's result as a run whose images have no order
 HIDDEN_OBJECT, ALWAYS_CERTIFIED = 2, 0  # the first leaves the view
 TOO_WIDE = """() => [...document.querySelectorAll("main *")]
@@ -58,12 +58,9 @@ def show(page: Page, address: str) -> None:
 
 def click_at(page: Page, x: float, y: float, *, released_at: float | None = None) -> None:
     """Click at a position in px of the recording."""
-    box = page.locator(".frame-view").bounding_box()
-    assert box is not None
-    scale = box["width"] / WIDTH
-    page.mouse.move(box["x"] + x * scale, box["y"] + y * scale)
+    page.mouse.move(*on_screen(page, (x, y), SHAPE))
     page.mouse.down()
-    page.mouse.move(box["x"] + (x if released_at is None else released_at) * scale, box["y"] + y * scale)
+    page.mouse.move(*on_screen(page, (x if released_at is None else released_at, y), SHAPE))
     page.mouse.up()
 
 
