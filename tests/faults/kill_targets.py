@@ -135,11 +135,12 @@ def detect_in_several(folder: Path) -> None:
 
 
 def write_exports(folder: Path) -> None:
-    """Four commands, each once: a detector as ONNX and as an edited video, a clip as a contact sheet and as tracks."""
+    """Commands, each once: a detector as ONNX, as a page and as an edited video, a clip as a sheet and as tracks."""
     out, clip, detector = folder / OUT, str(folder.parent / CLIP), str(folder.parent / DETECTOR)
     out.mkdir(parents=True, exist_ok=True)
     commands = {
         "detector.onnx": ["export", detector, "--onnx"],
+        "detector.html": ["export", detector, "--html"],
         "new.mp4": ["edit", detector, "--path", "object=0:10,8:30,8", "--frames", "4"],
         "seen.png": ["inspect", clip],
         "detected": ["detect", detector, clip, "--every", "4", "--device", "cpu"],

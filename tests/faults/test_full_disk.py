@@ -102,6 +102,7 @@ CASES = {
     "detect": Case(command(f"{DETECT} --export coco mot dlc")),
     "detect in several": Case(command(f"{DETECT} OTHER"), command(f"{DETECT} MORE")),
     "export": Case(command("export DETECTOR --onnx --out OUT/detector.onnx")),
+    "page": Case(command("export DETECTOR --html --out OUT/detector.html")),
     "edit": Case(command(f"{EDIT}:30,8"), command(f"{EDIT}:20,8")),
     "inspect": Case(command("inspect CLIP --out OUT/seen.png"), command("inspect OTHER --out OUT/seen.png")),
     "sweep": Case(command(f"{CENTRAL} 2"), command(f"{CENTRAL} 1")),
