@@ -54,6 +54,7 @@ def test_a_video_becomes_a_run(client: TestClient, home: Path, video: bytes) -> 
     assert {name: run["options"][name] for name in EDITABLE} == {
         "objects": "auto",
         "crop": None,
+        "frames": None,
         "background": "auto",
         "target": None,
         "seed": 0,
