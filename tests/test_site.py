@@ -145,7 +145,7 @@ def test_links_to_notebooks_lead_to_their_pages(site: Path, pages: dict[Path, Pa
 
 def test_numbers_and_options_are_not_broken_in_cells(site: Path) -> None:
     comparison, fails = ((site / name / "index.html").read_text(encoding="utf-8") for name in ("comparison", "fails"))
-    assert '<td class="numbers">0.13 / 0.28</td>' in comparison
+    assert re.search(r'<td class="numbers">[\d.]+ / [\d.]+</td>', comparison)
     assert '<span class="option">--start</span>' in fails
 
 
@@ -184,6 +184,6 @@ def test_the_search_finds_a_reason(address: str) -> None:
         deadline = time.monotonic() + 60
         while not found.is_visible() and time.monotonic() < deadline:
             field.fill("")  # what was typed before the page's script listens is not searched for
-            field.fill("equivariance")
+            field.press_sequentially("equivariance")  # key by key: a change alone is no query
             window.wait_for_timeout(500)
         assert found.is_visible()
