@@ -18,9 +18,8 @@ from withinpx.reviewing.log import REVIEW, ReviewLog, digest_of, read_log, timed
 from withinpx.reviewing.operations import Operation
 from withinpx.reviewing.reviewed import Reviewed, apply
 from withinpx.studio.runs import OUT, Runs
-from withinpx.tracking.tracks import TRACKS, Tracks, read_tracks
+from withinpx.tracking.tracks import TRACKS, Tracks, read_tracks, rounded_up
 
-DEMO_REVIEWS = "demo"  # folder in the studio's home: the demo's own folder is the package's
 MAX_CACHED = 3  # tables of tracks
 Json = dict[str, Any]
 
@@ -69,7 +68,7 @@ class Reviews:
     def _path(self, run_id: str) -> Path:
         if self._runs[run_id].demo:
             digest = digest_of(self._table(run_id))[:16]  # a later version may come with another demo
-            return self._runs.root.parent / DEMO_REVIEWS / f"{digest}.{REVIEW}"
+            return self._runs.notes_folder(run_id) / f"{digest}.{REVIEW}"
         return self._runs.folder(run_id) / OUT / REVIEW
 
     def _tracks(self, run_id: str) -> Tracks:
@@ -152,9 +151,8 @@ def _columns(reviewed: Reviewed, *, alike: bool) -> dict[str, NDArray[Any]]:
         for shown, pair in ((seen, tracks.positions), (found, tracks.z))
     )
     identity = np.where(reviewed.seams | (not alike), np.nan, tracks.identity_certified)
-    bounds = np.ceil(tracks.bounds * 1e4 - 1e-6) / 1e4  # rounding must not make one tighter
     return {
-        **{"x": x, "y": y, "z_x": z_x, "z_y": z_y, "bound_px": bounds},
+        **{"x": x, "y": y, "z_x": z_x, "z_y": z_y, "bound_px": rounded_up(tracks.bounds)},
         **{"present": tracks.present, "certified": tracks.certified, "reason": tracks.reasons},
         **{"identity": identity, "moved": reviewed.identity_person & ~reviewed.person, "checked": reviewed.checked},
     }

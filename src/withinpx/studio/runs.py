@@ -92,7 +92,7 @@ class Runs:
         return self._demo_folder if self[run_id].demo else self.root / run_id
 
     def notes_folder(self, run_id: str) -> Path:
-        """Where the scale of a run is kept. The demo's own folder is part of the package and is not written to."""
+        """Of a run's scale, and of the review of the demo, whose own folder is part of the package."""
         return self.root.parent / "demo" if self[run_id].demo else self.root / run_id
 
     def clip(self, run_id: str) -> Path:

@@ -212,18 +212,18 @@ class Tracks:
                 "time_s": self.times_s[frame].round(6),
                 "object": number,
                 **{"x": x, "y": y, "width": width, "height": height},
-                "bound_px": _up(self.bounds),
-                "motion_px": _up(self.motion_bounds),
-                "sigma_px": _up(self.sigma_px),
+                "bound_px": rounded_up(self.bounds.ravel()),
+                "motion_px": rounded_up(self.motion_bounds.ravel()),
+                "sigma_px": rounded_up(self.sigma_px.ravel()),
                 **{"z_x": z_x, "z_y": z_y},
-                "theorem_px": _up(self.theorem_px),
+                "theorem_px": rounded_up(self.theorem_px.ravel()),
                 "residual_px": self.residual_px.ravel().round(DECIMALS),
                 "present": self.present.ravel(),
                 "certified": self.certified.ravel(),
                 "reason": self.reasons.ravel(),
                 "identity_certified": identity.astype("boolean"),
                 "identity_p": self.identity_p.ravel().round(DECIMALS),
-                "set_px": _up(self.set_px),
+                "set_px": rounded_up(self.set_px.ravel()),
                 **{f"{CODE}{number}": entry for number, entry in enumerate(codes)},
                 ANGLE: self.angles_deg.ravel().round(ANGLE_DECIMALS),
                 **self._in_mm(),
@@ -238,7 +238,7 @@ class Tracks:
         decimals = decimals_of(self.mm_per_px)
         positions = np.where(self.present[..., None], self.positions, np.nan).reshape(-1, 2) * self.mm_per_px
         bounds = self.bounds * self.mm_per_px + 0.5 * 10.0**-decimals  # positions are rounded here
-        columns = (*positions.T.round(decimals), _up(bounds, decimals))
+        columns = (*positions.T.round(decimals), rounded_up(bounds.ravel(), decimals))
         return dict(zip(MM, columns, strict=True))
 
     def motion(self, over: int = 1, frame_rate: float | None = None) -> "Motion":
@@ -347,10 +347,10 @@ def _extra(package: str) -> Any:
         raise InputError(f"{package} is not installed: pip install 'withinpx[{package}]'.") from None
 
 
-def _up(bounds: Array, decimals: int = DECIMALS) -> Array:
+def rounded_up(bounds: Array, decimals: int = DECIMALS) -> Array:
     """Rounded up: rounding must not make a bound tighter."""
     factor = 10.0**decimals
-    return np.asarray(np.ceil(bounds.ravel() * factor - 1e-6) / factor)
+    return np.asarray(np.ceil(bounds * factor - 1e-6) / factor)
 
 
 def bounds_text(bounds_px: Array) -> str:

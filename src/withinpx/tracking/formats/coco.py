@@ -39,7 +39,7 @@ def write_coco(run: Run, folder: Path) -> None:
         {"id": frame, "file_name": f"frame_{frame:06d}.png", "width": tracks.width, "height": tracks.height}
         for frame in tracks.frames.tolist()
     ]
-    categories = [{"id": index + 1, "name": run.names.get(index, f"object {index}")} for index in range(tracks.objects)]
+    categories = [{"id": index + 1, "name": run.title_of(index)} for index in range(tracks.objects)]
     info = {"description": "Frames of the recording that withinpx tracked; the results hold the boxes."}
     dataset = {"info": info, "images": images, "categories": categories, "annotations": []}
     write_json(folder / IMAGES, dataset)

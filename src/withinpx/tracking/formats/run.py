@@ -30,6 +30,10 @@ class Run:
     def name_of(self, index: int) -> str:
         return self.names.get(index, object_name(index))
 
+    def title_of(self, index: int) -> str:
+        """The name where it is shown to people."""
+        return self.names.get(index, f"object {index}")
+
 
 def centred(tracks: Tracks) -> Array:
     """(f, n, 2): positions from the centre of the first pixel; NaN where the object is absent."""

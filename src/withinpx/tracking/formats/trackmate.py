@@ -116,7 +116,7 @@ def _spots(run: Run) -> Iterator[str]:
     for row, frame in enumerate(tracks.frames.tolist()):
         yield f'<SpotsInFrame frame="{frame}">'
         for index in np.flatnonzero(tracks.present[row]).tolist():
-            name = run.names.get(index, f"object {index}")
+            name = run.title_of(index)
             spot = {
                 "ID": _spot_id(tracks, row, index),
                 "name": name + _verdict(str(tracks.reasons[row, index])),
@@ -144,7 +144,7 @@ def _tracks(run: Run) -> Iterator[str]:
     yield "<AllTracks>"
     for index in several:
         rows = np.flatnonzero(tracks.present[:, index]).tolist()
-        name = run.names.get(index, f"object {index}")
+        name = run.title_of(index)
         about = {"name": name, "TRACK_ID": index, "TRACK_INDEX": index, "NUMBER_SPOTS": len(rows)}
         yield _element("Track", about).removesuffix(" />") + ">"
         yield from _edges(tracks, index, rows)
