@@ -91,7 +91,7 @@ def run_real(clip: RealClip, folder: Path, entries: int, budget: float, device: 
         if result is not None and index in found:
             row = compare_track(clip, obj, result.tracks, found[index], shown)
             compared = {
-                "sets": sets_of(result.certificate.objects[found[index]]),
+                "sets": sets_of(result, found[index]),
                 "certified": round((row.certified_share or 0) * len(obj.frames)),
                 "tight": round((row.tight_share or 0) * len(obj.frames)),
                 "outside": row.outside_calibrated,

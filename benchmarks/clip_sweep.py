@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from withinpx import InputError, __version__
-from withinpx.certificate.certificate import ObjectCertificate
 from withinpx.experiments.sweep import SweepRecord, describe_sweeps, run_sweep
 from withinpx.experiments.table import RunTable
 from withinpx.files import write_atomically
 from withinpx.jobs.job import Job, JobCallback, Row
 from withinpx.jobs.local import LocalEngine
 from withinpx.jobs.progress import JobProgress
+from withinpx.tracking.result import Result
 
 REPORT = "README.md"
 
@@ -49,8 +49,9 @@ def run_clips(
         run_sweep(jobs, table, engine, record, report, bar)
 
 
-def sets_of(obj: ObjectCertificate) -> str:
-    """What an object's sets are, in a word."""
+def sets_of(result: Result, column: int) -> str:
+    """What the sets of one of the tracks are, in a word."""
+    obj = result.certificate.objects[result.tracks.certificate_of[column]]
     return "theorem" if obj.membership is None else "outline" if obj.outlined else "template"
 
 

@@ -121,7 +121,7 @@ def compare(obj: TrueObject, result: Result, column: int, accuracy: float) -> Ro
     errors = np.abs(positions - obj.positions).max(axis=-1)
     medians = {"theorem_px": theorem, "bound_px": bounds, "error_px": errors}
     return {
-        "sets": sets_of(result.certificate.objects[column]),
+        "sets": sets_of(result, column),
         "certified": int(sure.sum()),
         "tight": int(tight.sum()),
         "border": int((border == 1).sum()),

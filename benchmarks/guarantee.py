@@ -113,7 +113,7 @@ def compare(made: ZooClip, obj: TrueObject, result: Result, column: int) -> Row:
     sizes = made.sizes[obj.frames, int(obj.name)].max(axis=-1)
     tight = sure & ~is_outside(positions, obj.positions, bounds) & (bounds <= np.maximum(TIGHT_PX, TIGHT * sizes))
     return {
-        "sets": sets_of(result.certificate.objects[column]),
+        "sets": sets_of(result, column),
         "certified": int(sure.sum()),
         "tight": int(tight.sum()),
         "theorem_px": median(theorem[sure]),

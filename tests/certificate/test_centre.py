@@ -8,7 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from withinpx.certificate.centre import LUMA, Centre, centre_of, take_portrait
-from withinpx.certificate.ends import MARGIN_PX
+from withinpx.certificate.ends import MARGIN_PX, ends_along_axes, full_strength
+from withinpx.data.zoo import zoo_clip
+from withinpx.discovery.inspection import inspect
 
 Outline = Sequence[tuple[float, float]]
 FINE = 16  # samples per pixel and axis, of which a pixel is the mean
@@ -62,7 +64,7 @@ def test_the_centre_of_the_box_lies_within_the_tolerance(outline: Outline, noise
     at = centres()
     found = measured(outline, at, frames_of(outline, at, noise))
     assert is_within(found, (0.0, 0.0))
-    assert max(found.tolerance) < 0.5
+    assert max(found.tolerance) < 0.6
 
 
 def blurred(frames: NDArray[np.uint8], lens_px: float) -> NDArray[np.uint8]:
@@ -104,6 +106,62 @@ def test_a_blurred_end_that_is_fainter_than_the_other_is_allowed_for() -> None:
     assert is_within(found, (0.0, 0.0))
     alike = measured(SQUARE, at, blurred(frames_of(SQUARE, at), 1.2))
     assert found.tolerance[0] > 2 * alike.tolerance[0]
+
+
+def test_of_an_end_that_is_stronger_than_the_object_half_of_its_own_strength_counts() -> None:
+    """Half of the object's strength is seen further out there than the end reaches."""
+    profile = np.zeros(80)
+    profile[25:55] = 1.0
+    profile[48:55] = 2.0
+    strength = cv2.GaussianBlur(np.tile(profile, (60, 1)), (0, 0), sigmaX=3, sigmaY=1e-6)
+    strength[:20] = strength[40:] = 0
+    along_x, _ = ends_along_axes(strength, np.array([7.5, 5.0]))
+    object_s, end_s = full_strength(strength, np.array([7.5, 5.0])), float(strength[30, 44:60].max())
+    assert end_s > 1.2 * object_s
+    assert along_x.near_levels[-1] == pytest.approx(object_s / 2, rel=0.02)
+    assert along_x.far_levels[-1] == pytest.approx(end_s / 2, rel=0.02)
+
+
+def test_noise_on_a_blurred_end_is_allowed_for() -> None:
+    """Of the many lines across a flat end, the most shows more than it reaches; a tip has few."""
+    at, outline = centres(), [(-2.58, -7.19), (3.06, 7.19), (-3.06, 7.19)]
+    frames = frames_of(outline, at, contrast=100.0).astype(np.float64)
+    rows = np.arange(SIDE) + 0.5
+    for frame, (_, y) in zip(frames, at, strict=True):
+        frame[...] = 60 + (frame - 60) * np.interp(rows - y, [2.0, 6.0], [0.86, 1.14])[:, None, None]
+    seen = blurred(frames.round().clip(0, 255).astype(np.uint8), 1.5).astype(np.float64)
+    noise = np.random.default_rng(2).normal(0, 8.0, seen.shape)
+    assert is_within(measured(outline, at, (seen + noise).round().clip(0, 255).astype(np.uint8)), (0.0, 0.0))
+
+
+def test_brightness_does_not_say_where_an_object_ends_in_which_it_is_faint() -> None:
+    """A triangle in a video; of its strength a quarter is brightness, and its tip has less."""
+    made, index = zoo_clip(21131), 2
+    distances = np.abs(made.truth - made.truth[:, [index]]).max(axis=-1)
+    distances[:, index] = np.inf
+    alone = np.where(made.visible > 0, distances, np.inf).min(axis=1) > 40
+    frames = np.flatnonzero((made.visible[:, index] >= 0.999) & alone)
+    still, size, random = inspect(made.clip).background.images, made.sizes[0, index], np.random.default_rng([21131, 2])
+    for _ in range(3):  # positions and boxes as networks report them
+        off = random.uniform(-1, 1, 2)
+        rendered = size * random.uniform(0.9, 1.2) + random.uniform(0, 3)
+        at = made.truth[frames, index] - off + random.normal(0, 0.05, (len(frames), 2))
+        found = centre_of(made.clip.frames[frames], still, at, rendered)
+        assert found is not None
+        assert is_within(found, (off[0], off[1]))
+
+
+@pytest.mark.parametrize("outline", [SQUARE, SMALL_TRIANGLE])
+def test_a_rendered_box_that_is_larger_than_the_object_does_not_matter(outline: Outline) -> None:
+    """A small object's rendering reaches a pixel or two further on each side."""
+    at = centres()
+    frames = frames_of(outline, at, noise=1.0)
+    own = measured(outline, at, frames)
+    larger = centre_of(frames, background(), at, box(outline) + 4.0)
+    assert larger is not None
+    assert is_within(larger, (0.0, 0.0))
+    assert larger.middle == pytest.approx(own.middle, abs=0.1)
+    assert larger.tolerance == pytest.approx(own.tolerance, abs=0.1)
 
 
 def test_a_position_that_is_off_by_a_constant_is_corrected_by_it() -> None:

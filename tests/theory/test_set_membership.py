@@ -60,12 +60,12 @@ def test_the_middle_of_a_box_whose_ends_are_alike_lies_in_the_interval_of_their_
     intervals = [
         np.stack([edges - known, edges + known], axis=-1) for edges, known in zip((near, far), slack, strict=True)
     ]
-    low, high = alike_interval(intervals[0], intervals[1], shares, ratio)
+    low, high = alike_interval(intervals[0], intervals[1], shares, shares, ratio)
     for one, other in random.integers(0, 6, (20, 2)):
         if max(shares[one] / shares[other], shares[other] / shares[one]) <= ratio:
             true = (near[one] + random.uniform(-1, 1) * slack[0, one] + far[other]) / 2
             assert low - 1e-9 <= true <= high + 1e-9
-    anyhow = alike_interval(intervals[0], intervals[1], shares, np.inf)
+    anyhow = alike_interval(intervals[0], intervals[1], shares, shares, np.inf)
     middle, g = centre_interval(
         (intervals[0][:, 0].min(), intervals[1][:, 1].max()), (intervals[0][:, 1].max(), intervals[1][:, 0].min())
     )

@@ -15,9 +15,10 @@ from withinpx.discovery.background import BackgroundModel, ByteImages
 from withinpx.inference.feasible import Search, boxes_of_others
 from withinpx.inference.observation import Feasible, Observations
 from withinpx.inference.outline import Outline
-from withinpx.inference.overlap import Boxes, overlapping
+from withinpx.inference.overlap import Boxes, changed_around, overlapping
 from withinpx.inference.run import Sharp, run, search
 from withinpx.model.autoencoder import Autoencoder
+from withinpx.theory.fences import fences
 
 Array = NDArray[np.float64]
 
@@ -64,8 +65,20 @@ class Case:
 
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
-        """Which objects are seen by themselves: (f, n)."""
-        return ~overlapping(self.seen)
+        """Which objects are seen by themselves (f, n): no other one is near, nor does more change there than usual.
+
+        What changes beside an object in a few frames only is something else, which no heatmap need follow.
+        """
+        apart = ~overlapping(self.seen) & self.seen.present
+        background, images = self.footage.background, self.footage.images
+        changed = (
+            background.changed(image[None], background.of(slice(frame, frame + 1)))[0]
+            for frame, image in enumerate(images)
+        )
+        around = changed_around(self.seen, changed)
+        for index in np.flatnonzero(apart.any(axis=0)):
+            apart[:, index] &= around[:, index] <= fences(around[apart[:, index], index], 0.0)[1]
+        return apart
 
     def with_room(self, frames: NDArray[np.intp], px: float, fewest: int) -> NDArray[np.intp]:
         """Of these frames, the views whose object is at least so many px of the sharp images from the next one.

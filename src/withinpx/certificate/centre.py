@@ -25,6 +25,7 @@ from withinpx.inference.overlap import Boxes, free_pixels
 from withinpx.shadow import SAME_HUE, off_hue
 
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue
+BRIGHT = 1 / 3  # of an object's strength is in its brightness at least, if that says where the object ends
 PAIRED = 0.25  # of the steps of hue between pairs of pixels, those within are at most, where hues have half the
 # resolution: 0 to 0.04 in H.264, 0.7 and more in frames that are not compressed
 
@@ -185,17 +186,21 @@ def _is_coloured(portrait: Portrait, box: Array) -> bool:
 def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     """The smallest and the largest (x, y) that the centre can have; NaN if the edges are hidden by the noise.
 
-    By colour, or by luma along an axis on which that is more definite and its inner box is no smaller. A part of the
-    object may be no brighter or darker than the background: luma does not show it, but its hue does, whose inner box
-    then reaches further. In a video whose hues have half the resolution it does so for other reasons.
+    By colour, or by luma, if that has enough of the object's strength, along an axis on which it is more definite
+    and its inner box is no smaller. A part of the object may be no brighter or darker than the background: luma does
+    not show it, but its hue does, whose inner box then reaches further. In a video whose hues have half the resolution
+    it does so for other reasons.
     """
-    seen = [ends_along_axes(strength * lit, box) for strength in (portrait.colour, portrait.luma, portrait.hue)]
+    shown = portrait.colour * lit, portrait.luma * lit, portrait.hue * lit
+    seen = [ends_along_axes(strength, box) for strength in shown]
+    in_colour, in_luma = (full_strength(strength, box) for strength in shown[:2])
+    bright = in_luma >= BRIGHT * in_colour
     ends = []
     for colour, luma, hue, paired in zip(*seen, portrait.paired, strict=True):
         middle, g = colour.centre()
         (near, far), (luma_near, luma_far), (hue_near, hue_far) = colour.inner, luma.inner, hue.inner
         complete = paired or not (hue_near < luma_near - 1 / FINE or hue_far > luma_far + 1 / FINE)
-        if complete and luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
+        if bright and complete and luma_near <= near + 1 / FINE and luma_far >= far - 1 / FINE:
             other, smaller = luma.centre()
             middle, g = (other, smaller) if smaller < g or np.isnan(g) else (middle, g)
         ends.append((middle - g, middle + g))

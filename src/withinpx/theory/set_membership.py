@@ -54,20 +54,21 @@ def centre_interval(outer: tuple[float, float], inner: tuple[float, float]) -> t
     return (first + near + far + last) / 4, ((near - first) + (last - far)) / 4
 
 
-def alike_interval(near: Array, far: Array, shares: Array, ratio: float) -> tuple[float, float]:
+def alike_interval(near: Array, far: Array, near_levels: Array, far_levels: Array, ratio: float) -> tuple[float, float]:
     """Where the middle of a box can lie along one axis if its two ends are alike: the least and the greatest position.
 
-    Each edge is where the object's strength has fallen to one of these ``shares`` (k,), from the least to the greatest
-    position at which it does: ``near`` (k, 2) and ``far`` (k, 2). The shares of the two edges differ by no more than
+    Each edge is where the object's strength has fallen to one of its end's levels (k,), from the least to the greatest
+    position at which it does: ``near`` (k, 2) and ``far`` (k, 2). The levels of the two edges differ by no more than
     the factor ``ratio``. Without that, the interval is that of ``centre_interval``.
 
     >>> near, far = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[10.0, 10.0], [9.5, 9.5]])
-    >>> alike_interval(near, far, np.array([0.1, 0.5]), ratio=2.0)
+    >>> levels = np.array([0.1, 0.5])
+    >>> alike_interval(near, far, levels, levels, ratio=2.0)
     (5.0, 5.25)
-    >>> alike_interval(near, far, np.array([0.1, 0.5]), ratio=np.inf)
+    >>> alike_interval(near, far, levels, levels, ratio=np.inf)
     (4.75, 5.5)
     """
-    apart = np.abs(np.log(shares[:, None] / shares[None, :]))
+    apart = np.abs(np.log(near_levels[:, None] / far_levels[None, :]))
     one, other = np.nonzero(apart <= np.log(ratio) + 1e-9)
     return float((near[one, 0] + far[other, 0]).min()) / 2, float((near[one, 1] + far[other, 1]).max()) / 2
 
