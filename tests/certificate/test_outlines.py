@@ -180,10 +180,46 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
     monkeypatch.setattr(membership, "usual_bound", lambda *_: template_px)
     monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
     monkeypatch.setattr(membership, "says_enough", lambda *_: True)
-    monkeypatch.setattr(membership, "_changes", lambda *_: not rigid)
+    monkeypatch.setattr(membership, "_explains", lambda *_: True)
+    monkeypatch.setattr(membership, "steady", lambda *_: True)
+    monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
     known: Any = {0: (None, SimpleNamespace(met=True))}
     others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=alike)
     if chosen == "template":
         assert others == {}
     else:
         assert others == {0: outline if chosen == "outline" else None}
+
+
+@pytest.mark.parametrize(
+    ("explained", "rigid", "chosen"),
+    [
+        (True, True, "template"),
+        (True, False, "theorem"),  # its template says that it does not change, and its outline that it does
+        (False, False, "outline"),  # an animal that bends
+    ],
+)
+def test_an_outline_that_jumps_is_trusted_only_if_the_template_shows_that_the_object_changes(
+    monkeypatch: pytest.MonkeyPatch, *, explained: bool, rigid: bool, chosen: str
+) -> None:
+    """Strong compression moves the edges of a rigid object too."""
+    obj = SimpleNamespace(object=0, size=(40.0, 40.0))
+    case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
+    one: Any = SimpleNamespace(index=0, good=None, centre=SimpleNamespace(tolerance=(0.0, 0.0)))
+    outline = outlined([40.0, 44.0, 40.0], usual_px=2.0)
+    monkeypatch.setattr(membership, "usual_bound", lambda *_: 6.0)
+    monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
+    monkeypatch.setattr(membership, "says_enough", lambda *_: True)
+    monkeypatch.setattr(membership, "_explains", lambda *_: explained)
+    monkeypatch.setattr(membership, "steady", lambda *_: False)
+    monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
+    known: Any = {0: (None, SimpleNamespace(met=True))}
+    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=False)
+    assert others == {"template": {}, "outline": {0: outline}, "theorem": {0: None}}[chosen]
+
+
+def test_a_larger_outline_may_jump_by_as_much_of_its_size() -> None:
+    """An edge may be off by a twentieth of its side."""
+    jumping = np.array([[60.0, 61.8]]).repeat(15, axis=0).ravel()
+    assert is_steady(jumping, *in_order(30))
+    assert not is_steady(jumping - 40, *in_order(30))

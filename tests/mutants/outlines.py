@@ -173,4 +173,11 @@ OUTLINE_MUTANTS = (
         "or config.width >= least:",
         EQUIVARIANCE_TESTS,
     ),
+    Mutant(
+        "outlines that jump are trusted, however rigid the object is",
+        MEMBERSHIP,
+        "and (not explained or steady(case, outline))",
+        "and (not explained or True)",
+        ("certificate/test_outlines.py",),
+    ),
 )

@@ -23,6 +23,7 @@ from withinpx.certificate.outlines import (
     measure_outline,
     moves_within,
     says_enough,
+    steady,
     usual_bound,
 )
 from withinpx.certificate.planting import paste_pixels, plant_template
@@ -164,8 +165,9 @@ def _without_template(
     """The objects whose templates say too little, or nothing, by heatmap; with the outlines that say more.
 
     A template that is not tight is trusted only if the outlines show that the object is rigid: where the box of an
-    object that turns has its middle, a template does not tell. Objects that are ``alike`` touch, and only templates
-    tell those apart: a rigid one keeps it.
+    object that turns has its middle, a template does not tell. Outlines that jump from frame to frame are trusted only
+    if the object is seen to change by what its template leaves of it: otherwise it is a codec that moves its edges.
+    Objects that are ``alike`` touch, and only templates tell those apart: a rigid one keeps it.
     """
     templates = {one.index: one for one in candidates}
     others: dict[int, Outlined | None] = {}
@@ -176,12 +178,13 @@ def _without_template(
             usual_px = usual_bound(found, found.best, index, one.good) + max(one.centre.tolerance)
             if is_tight(case, obj.size[0] * case.certificate.scale, usual_px):
                 continue
-        outline = measure_outline(case, obj)
-        rigid = outline is not None and not _changes(case, one, outline, found, index)
+        outline, explained = measure_outline(case, obj), one is not None and _explains(case, one, found)
+        rigid = outline is not None and not _changes(case, one, outline, found, index, explained=explained)
         kept = alike and rigid and np.isfinite(usual_px)
         if (
             outline is not None
             and says_enough(case, outline)
+            and (not explained or steady(case, outline))
             and not kept
             and (outline.usual_px < usual_px or not rigid)
         ):
@@ -191,10 +194,17 @@ def _without_template(
     return others
 
 
-def _changes(case: Case, one: _Candidate | None, outline: Outlined, found: Feasible, index: int) -> bool:
+def _explains(case: Case, one: _Candidate, found: Feasible) -> bool:
+    """Does an object's template explain what the frames show of it?"""
+    return _unexplained(case, one, found) <= VAGUE and _fits(case, one, found) >= FITS
+
+
+def _changes(
+    case: Case, one: _Candidate | None, outline: Outlined, found: Feasible, index: int, *, explained: bool
+) -> bool:
     """Is the object seen to be other than a rigid one, whose template would explain it?"""
     blur, count = BLUR_PX / case.footage.zoom, len(case.seen)
-    if one is not None and (_unexplained(case, one, found) > VAGUE or _fits(case, one, found) < FITS):
+    if one is not None and not explained:
         return True
     expected = np.ones(count) if one is None else found.size[:, index]
     middles = (outline.found.low + outline.found.high)[:, index] / 2

@@ -11,7 +11,7 @@ from withinpx.certificate.ends import FULL_SHARE
 from withinpx.certificate.planting import paste_regions
 from withinpx.discovery.background import difference
 from withinpx.inference.observation import Feasible
-from withinpx.inference.outline import EDGE_PX, Outline
+from withinpx.inference.outline import EDGE, EDGE_PX, Outline
 from withinpx.theory.fences import fences
 from withinpx.theory.set_membership import half_width
 
@@ -95,10 +95,14 @@ def moves_within(middles: Array, positions: Array, size: float, blur: float) -> 
 
 def says_enough(case: Case, outlined: Outlined) -> bool:
     """Is the object large enough for its outline, better known by it, and is that the same wherever it is planted?"""
-    sizes = outlined.sizes * case.footage.zoom
-    size = float(np.nanmedian(sizes))
-    large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes, *case.neighbours(outlined.object)))
+    size = float(np.nanmedian(outlined.sizes)) * case.footage.zoom
+    large = size >= SMALL_PX or (size >= SMALLEST_PX and steady(case, outlined))
     return large and outlined.check.met and outlined.usual_px < outlined.membership.reach
+
+
+def steady(case: Case, outlined: Outlined) -> bool:
+    """Does the outline keep its size from frame to frame?"""
+    return is_steady(outlined.sizes * case.footage.zoom, *case.neighbours(outlined.object))
 
 
 def is_steady(sizes: Array, before: Places, after: Places) -> bool:
@@ -110,7 +114,7 @@ def is_steady(sizes: Array, before: Places, after: Places) -> bool:
     known = (before >= 0) & (after >= 0)
     jumps = np.abs(sizes - (sizes[before] + sizes[after]) / 2)[known]
     jumps = jumps[np.isfinite(jumps)]
-    return bool(len(jumps)) and JUMPS * float(jumps.max()) <= EDGE_PX
+    return bool(len(jumps)) and JUMPS * float(jumps.max()) <= max(EDGE_PX, EDGE * float(np.nanmedian(sizes)))
 
 
 def is_tight(case: Case, size: Array | float, bound_px: Array | float) -> Mask:
