@@ -38,6 +38,15 @@ def test_frames_in_which_something_that_no_heatmap_follows_comes_near_do_not_cou
     assert np.flatnonzero(~alone).tolist() == VISITED
 
 
+def test_a_speck_is_no_visitor() -> None:
+    """Four pixels beside a box of a hundred."""
+    images = frames_with([])
+    x, y = CENTRES[7, 0].astype(int)
+    images[7, y : y + 2, x + 6 : x + 8] = 150
+    assert BACKGROUND.changed(images[[7]])[0, y : y + 2, x + 6 : x + 8].all()
+    assert case_of(images, box=np.full(CENTRES.shape, 10.0)).alone.all()
+
+
 def test_what_always_goes_with_an_object_is_no_visitor() -> None:
     """Its shadow, or a limb that is not rendered."""
     assert case_of(frames_with(list(range(FRAMES)))).alone.all()

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from withinpx.certificate.centre import LUMA, Centre, centre_of, take_portrait
+from withinpx.certificate.centre import LUMA, Centre, centre_of, may_be_coded, take_portrait
 from withinpx.certificate.ends import MARGIN_PX, ends_along_axes, full_strength
 from withinpx.data.zoo import zoo_clip
 from withinpx.discovery.inspection import inspect
@@ -348,3 +348,12 @@ def test_hues_of_half_the_resolution_are_recognised() -> None:
     assert sharp.paired == (False, False)
     assert coded is not None
     assert coded.paired == (True, True)
+
+
+def test_frames_of_a_video_and_frames_without_hue_may_be_coded() -> None:
+    frames, at = part_without_brightness()
+    still = np.full((1, SIDE, SIDE, 3), 60 / 255, np.float32)
+    coded = halved(frames.astype(np.float64)).round().clip(0, 255).astype(np.uint8)
+    assert not may_be_coded(frames, still, at, box(SQUARE))
+    assert may_be_coded(coded, still, at, box(SQUARE))
+    assert may_be_coded(frames_of(SQUARE, at), background(), at, box(SQUARE))

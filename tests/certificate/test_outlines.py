@@ -181,6 +181,7 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
     monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
     monkeypatch.setattr(membership, "says_enough", lambda *_: True)
     monkeypatch.setattr(membership, "_explains", lambda *_: True)
+    monkeypatch.setattr(membership, "_may_be_coded", lambda *_: True)
     monkeypatch.setattr(membership, "steady", lambda *_: True)
     monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
     known: Any = {0: (None, SimpleNamespace(met=True))}
@@ -192,15 +193,17 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
 
 
 @pytest.mark.parametrize(
-    ("explained", "rigid", "chosen"),
+    ("coded", "explained", "rigid", "chosen"),
     [
-        (True, True, "template"),
-        (True, False, "theorem"),  # its template says that it does not change, and its outline that it does
-        (False, False, "outline"),  # an animal that bends
+        (True, True, True, "template"),
+        (True, True, False, "theorem"),  # its template says that it does not change, and its outline that it does
+        (True, False, False, "outline"),  # an animal that bends
+        (False, True, True, "outline"),
+        (False, True, False, "outline"),  # a ball that turns on its string
     ],
 )
-def test_an_outline_that_jumps_is_trusted_only_if_the_template_shows_that_the_object_changes(
-    monkeypatch: pytest.MonkeyPatch, *, explained: bool, rigid: bool, chosen: str
+def test_in_a_video_an_outline_that_jumps_is_trusted_only_if_the_template_shows_that_the_object_changes(
+    monkeypatch: pytest.MonkeyPatch, *, coded: bool, explained: bool, rigid: bool, chosen: str
 ) -> None:
     """Strong compression moves the edges of a rigid object too."""
     obj = SimpleNamespace(object=0, size=(40.0, 40.0))
@@ -211,6 +214,7 @@ def test_an_outline_that_jumps_is_trusted_only_if_the_template_shows_that_the_ob
     monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
     monkeypatch.setattr(membership, "says_enough", lambda *_: True)
     monkeypatch.setattr(membership, "_explains", lambda *_: explained)
+    monkeypatch.setattr(membership, "_may_be_coded", lambda *_: coded)
     monkeypatch.setattr(membership, "steady", lambda *_: False)
     monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
     known: Any = {0: (None, SimpleNamespace(met=True))}

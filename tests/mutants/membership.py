@@ -238,7 +238,7 @@ MEMBERSHIP_MUTANTS = (
     Mutant(
         "an object counts as alone beside what no heatmap follows",
         CASE,
-        "<= fences(around[apart[:, index], index], 0.0)[1]",
+        "<= fences(usual, specks)[1]",
         "< np.inf",
         ("certificate/test_alone.py",),
     ),

@@ -176,8 +176,8 @@ OUTLINE_MUTANTS = (
     Mutant(
         "outlines that jump are trusted, however rigid the object is",
         MEMBERSHIP,
-        "and (not explained or steady(case, outline))",
-        "and (not explained or True)",
+        "and _may_be_coded(case, one, found) and not steady(case, outline))",
+        "and False)",
         ("certificate/test_outlines.py",),
     ),
 )

@@ -20,6 +20,8 @@ from withinpx.inference.run import Sharp, run, search
 from withinpx.model.autoencoder import Autoencoder
 from withinpx.theory.fences import fences
 
+SPECKS = 1 / 20  # of an object's box: so much may change around it by noise
+
 Array = NDArray[np.float64]
 
 
@@ -77,7 +79,9 @@ class Case:
         )
         around = changed_around(self.seen, changed)
         for index in np.flatnonzero(apart.any(axis=0)):
-            apart[:, index] &= around[:, index] <= fences(around[apart[:, index], index], 0.0)[1]
+            usual = around[apart[:, index], index]
+            specks = SPECKS * float(np.median(self.seen.box[apart[:, index], index].prod(axis=-1)))
+            apart[:, index] &= around[:, index] <= fences(usual, specks)[1]
         return apart
 
     def with_room(self, frames: NDArray[np.intp], px: float, fewest: int) -> NDArray[np.intp]:

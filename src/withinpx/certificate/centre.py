@@ -118,6 +118,18 @@ def take_portrait(
     return _portrait(difference, square, background, known, paired=(across, down))
 
 
+def may_be_coded(frames: ByteImages, backgrounds: FloatImages, positions: Array, box: Array) -> bool:
+    """Do hues around an object have half the resolution of the frames, as in a video, or is there no hue to tell by?"""
+    steps = np.zeros((2, 2))
+    for frame, position in enumerate(positions):
+        first, last = (np.round(position + side * box / 2).astype(int) for side in (-1, 1))
+        left, top = first.clip(0)
+        part = slice(top, max(last[1], top + 2)), slice(left, max(last[0], left + 2))
+        background = backgrounds[frame if len(backgrounds) > 1 else 0]
+        steps += _hue_steps(to_float(frames[frame][part]) - background[part], left, top)
+    return any(own.max() == 0 or own.min() < PAIRED * own.max() for own in steps)
+
+
 def _hue_steps(difference: Array, left: int, top: int) -> Array:
     """Squares of the steps of hue from pixel to pixel of a part of a frame, as ``steps``."""
     hue = difference - _luma(difference)[..., None]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from withinpx.certificate.appearance import measure_appearance
 from withinpx.certificate.calibration import Shift
 from withinpx.certificate.case import Case, Footage, planted_check
-from withinpx.certificate.centre import Centre, centre_of
+from withinpx.certificate.centre import Centre, centre_of, may_be_coded
 from withinpx.certificate.certificate import Certificate, Check, ObjectCertificate, SetMembership, frame_reasons
 from withinpx.certificate.ends import FINE, MARGIN_PX
 from withinpx.certificate.floor import position_floor
@@ -165,8 +165,8 @@ def _without_template(
     """The objects whose templates say too little, or nothing, by heatmap; with the outlines that say more.
 
     A template that is not tight is trusted only if the outlines show that the object is rigid: where the box of an
-    object that turns has its middle, a template does not tell. Outlines that jump from frame to frame are trusted only
-    if the object is seen to change by what its template leaves of it: otherwise it is a codec that moves its edges.
+    object that turns has its middle, a template does not tell. In a video, outlines that jump from frame to frame are
+    trusted only if the object is seen to change by what its template leaves of it: otherwise a codec moves its edges.
     Objects that are ``alike`` touch, and only templates tell those apart: a rigid one keeps it.
     """
     templates = {one.index: one for one in candidates}
@@ -184,7 +184,7 @@ def _without_template(
         if (
             outline is not None
             and says_enough(case, outline)
-            and (not explained or steady(case, outline))
+            and not (explained and _may_be_coded(case, one, found) and not steady(case, outline))
             and not kept
             and (outline.usual_px < usual_px or not rigid)
         ):
@@ -192,6 +192,20 @@ def _without_template(
         elif not rigid:
             others[index] = None
     return others
+
+
+def _may_be_coded(case: Case, one: _Candidate | None, found: Feasible) -> bool:
+    """Could a codec have moved the object's edges?"""
+    if one is None:
+        return True
+    positions, zoom = found.best[case.kept_out, one.index], case.footage.zoom
+    frames = case.kept_out[np.isfinite(positions).all(axis=1)]
+    return may_be_coded(
+        case.footage.sharp_images[frames],
+        case.footage.sharp_background.of(frames),
+        found.best[frames, one.index] * zoom,
+        np.median(case.seen.box[frames, one.index], axis=0) * zoom,
+    )
 
 
 def _explains(case: Case, one: _Candidate, found: Feasible) -> bool:
