@@ -113,15 +113,15 @@ OUTLINE_MUTANTS = (
     Mutant(
         "a small object's outline may jump",
         OUTLINES,
-        "large = size >= SMALL_PX or (size >= SMALLEST_PX and is_steady(sizes, *case.neighbours(outlined.object)))",
+        "large = size >= SMALL_PX or (size >= SMALLEST_PX and steady(case, outlined))",
         "large = size >= SMALLEST_PX",
         RULE_TESTS,
     ),
     Mutant(
         "jumps of the size count once",
         OUTLINES,
-        "JUMPS * float(jumps.max()) <= EDGE_PX",
-        "float(jumps.max()) <= JUMPS * EDGE_PX",
+        "JUMPS * float(jumps.max()) <= max(EDGE_PX",
+        "float(jumps.max()) <= JUMPS * max(EDGE_PX",
         RULE_TESTS,
     ),
     Mutant(
@@ -179,5 +179,12 @@ OUTLINE_MUTANTS = (
         "and _may_be_coded(case, one, found) and not steady(case, outline))",
         "and False)",
         ("certificate/test_outlines.py",),
+    ),
+    Mutant(
+        "no codec moves the edges of an object that has no hue",
+        "certificate/centre.py",
+        "own.max() == 0 or own.min()",
+        "own.min()",
+        ("certificate/test_centre.py",),
     ),
 )
