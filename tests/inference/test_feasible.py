@@ -71,6 +71,16 @@ def test_a_drawn_object_lies_inside_its_set(seed: int, noise: float) -> None:
     assert np.abs(sets.best - POSITIONS).max() < (0.15 if noise else 0.02)
 
 
+@pytest.mark.parametrize("off", [4.6, -4.6])
+def test_an_object_at_the_end_of_the_reach_lies_inside_its_set(off: float) -> None:
+    """z is off by nearly all that the theorem allows, which is 5 px."""
+    pixels = frames_with([(blob(), POSITIONS[:, 0])], noise=0.01)
+    eps = 1.1 * float(found(pixels, observed(POSITIONS), np.inf).residual.max())
+    sets = found(pixels, observed(POSITIONS, np.array([off, -off])), eps)
+    assert (sets.low <= POSITIONS).all()
+    assert (sets.high >= POSITIONS).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_an_object_in_perspective_lies_inside_the_set_of_a_template_that_grows(seed: int) -> None:
     """A template of one size leaves several times the residual."""
