@@ -203,9 +203,8 @@ def _interval(portrait: Portrait, lit: Array, box: Array) -> Array:
     not show it, but its hue does, whose inner box then reaches further. In a video whose hues have half the resolution
     it does so for other reasons.
     """
-    shown = portrait.colour * lit, portrait.luma * lit, portrait.hue * lit
-    seen = [ends_along_axes(strength, box) for strength in shown]
-    in_colour, in_luma = (full_strength(strength, box) for strength in shown[:2])
+    seen = [ends_along_axes(strength * lit, box) for strength in (portrait.colour, portrait.luma, portrait.hue)]
+    in_colour, in_luma, _ = (along_x.strength for along_x, _ in seen)
     bright = in_luma >= BRIGHT * in_colour
     ends = []
     for colour, luma, hue, paired in zip(*seen, portrait.paired, strict=True):

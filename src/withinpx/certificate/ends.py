@@ -33,6 +33,7 @@ class Ends:
     far_levels: Array
     far: Array  # (k, 2)
     ratio: float = np.inf  # how unlike the ends are: by what factor the shares at which they end may differ
+    strength: float = 0.0  # of the whole object
 
     @property
     def outer(self) -> Pair:
@@ -104,7 +105,8 @@ def ends_along_axes(strength: Array, box: Array) -> list[Ends]:
         seen = [_ends(profile, full, noise) for noise in (most, float(np.nanmedian(_ring(profile))))]
         ends = min(seen, key=lambda one: one.length)
         area = np.nansum(strength.clip(0, full), axis=axis)
-        found.append(replace(ends, ratio=_unlikeness(ends, profile, area - np.median(_ring(area)), full)))
+        ratio = _unlikeness(ends, profile, area - np.median(_ring(area)), full)
+        found.append(replace(ends, ratio=ratio, strength=full))
     return found
 
 
