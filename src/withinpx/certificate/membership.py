@@ -200,7 +200,7 @@ def _may_be_coded(case: Case, one: _Candidate | None, found: Feasible) -> bool:
         return True
     positions, zoom = found.best[case.kept_out, one.index], case.footage.zoom
     frames = case.kept_out[np.isfinite(positions).all(axis=1)]
-    return may_be_coded(
+    return not len(frames) or may_be_coded(
         case.footage.sharp_images[frames],
         case.footage.sharp_background.of(frames),
         found.best[frames, one.index] * zoom,
