@@ -152,6 +152,33 @@ def test_what_is_pasted_with_an_object_takes_the_background_of_its_new_place() -
         assert np.abs(image[~own] / 255 - background[~own]).max() < 0.01
 
 
+def without_template(
+    monkeypatch: pytest.MonkeyPatch,
+    outline: Outlined | None,
+    *,
+    template_px: float,
+    side: float,
+    rigid: bool,
+    explained: bool = True,
+    coded: bool = True,
+    jumps: bool = False,
+    alike: bool = False,
+) -> dict[int, Outlined | None]:
+    """What one object has instead of its template, if that is what is seen of it."""
+    obj = SimpleNamespace(object=0, size=(side, side))
+    case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
+    one: Any = SimpleNamespace(index=0, good=None, centre=SimpleNamespace(tolerance=(0.0, 0.0)))
+    monkeypatch.setattr(membership, "usual_bound", lambda *_: template_px)
+    monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
+    monkeypatch.setattr(membership, "says_enough", lambda *_: True)
+    monkeypatch.setattr(membership, "_explains", lambda *_: explained)
+    monkeypatch.setattr(membership, "_may_be_coded", lambda *_: coded)
+    monkeypatch.setattr(membership, "steady", lambda *_: not jumps)
+    monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
+    known: Any = {0: (None, SimpleNamespace(met=True))}
+    return membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=alike)
+
+
 @pytest.mark.parametrize(
     ("template_px", "outline_px", "rigid", "alike", "chosen"),
     [
@@ -173,19 +200,8 @@ def test_a_template_that_is_not_tight_needs_outlines_that_show_a_rigid_object(
     alike: bool,
     chosen: str,
 ) -> None:
-    obj = SimpleNamespace(object=0, size=(10.0, 10.0))
-    case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
-    one: Any = SimpleNamespace(index=0, good=None, centre=SimpleNamespace(tolerance=(0.0, 0.0)))
     outline = None if outline_px is None else outlined([SMALL_PX] * 3, usual_px=outline_px)
-    monkeypatch.setattr(membership, "usual_bound", lambda *_: template_px)
-    monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
-    monkeypatch.setattr(membership, "says_enough", lambda *_: True)
-    monkeypatch.setattr(membership, "_explains", lambda *_: True)
-    monkeypatch.setattr(membership, "_may_be_coded", lambda *_: True)
-    monkeypatch.setattr(membership, "steady", lambda *_: True)
-    monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
-    known: Any = {0: (None, SimpleNamespace(met=True))}
-    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=alike)
+    others = without_template(monkeypatch, outline, template_px=template_px, side=10.0, rigid=rigid, alike=alike)
     if chosen == "template":
         assert others == {}
     else:
@@ -206,19 +222,8 @@ def test_in_a_video_an_outline_that_jumps_is_trusted_only_if_the_template_shows_
     monkeypatch: pytest.MonkeyPatch, *, coded: bool, explained: bool, rigid: bool, chosen: str
 ) -> None:
     """Strong compression moves the edges of a rigid object too."""
-    obj = SimpleNamespace(object=0, size=(40.0, 40.0))
-    case: Any = SimpleNamespace(certificate=SimpleNamespace(objects=[obj], scale=1.0))
-    one: Any = SimpleNamespace(index=0, good=None, centre=SimpleNamespace(tolerance=(0.0, 0.0)))
-    outline = outlined([40.0, 44.0, 40.0], usual_px=2.0)
-    monkeypatch.setattr(membership, "usual_bound", lambda *_: 6.0)
-    monkeypatch.setattr(membership, "measure_outline", lambda *_: outline)
-    monkeypatch.setattr(membership, "says_enough", lambda *_: True)
-    monkeypatch.setattr(membership, "_explains", lambda *_: explained)
-    monkeypatch.setattr(membership, "_may_be_coded", lambda *_: coded)
-    monkeypatch.setattr(membership, "steady", lambda *_: False)
-    monkeypatch.setattr(membership, "_changes", lambda *_, **__: not rigid)
-    known: Any = {0: (None, SimpleNamespace(met=True))}
-    others = membership._without_template(case, [one], known, Feasible.nowhere(3, 1), alike=False)
+    outline, seen = outlined([40.0, 44.0, 40.0], usual_px=2.0), {"explained": explained, "coded": coded, "rigid": rigid}
+    others = without_template(monkeypatch, outline, template_px=6.0, side=40.0, jumps=True, **seen)
     assert others == {"template": {}, "outline": {0: outline}, "theorem": {0: None}}[chosen]
 
 
