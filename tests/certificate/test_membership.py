@@ -42,7 +42,8 @@ def with_sets(seen: Observations, half: float, size: float = 1.0) -> Observation
     drawn = seen.centre - size * np.array(MEMBERSHIP.middle)
     residual, sizes = np.full(seen.present.shape, 0.4), np.full(seen.present.shape, size)
     return replace(
-        seen, feasible=Feasible(residual, drawn, drawn - half, drawn + half, sizes, np.full_like(drawn, np.nan))
+        seen,
+        feasible=Feasible(residual, drawn, drawn - half, drawn + half, sizes, np.full_like(drawn, np.nan), residual),
     )
 
 

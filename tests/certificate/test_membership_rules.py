@@ -35,7 +35,7 @@ CASE.theorem_px = partial(Case.theorem_px, CASE)
 
 def measured(monkeypatch: pytest.MonkeyPatch, sizes: float = 1.0) -> _Candidate:
     monkeypatch.setattr(membership, "_centre", lambda *_: Centre((0.1, 0.0), (0.3, 0.2)))
-    first = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.full_like(RESIDUAL, sizes), NO_AXES)
+    first = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.full_like(RESIDUAL, sizes), NO_AXES, RESIDUAL)
     shift = Shift.constant(np.zeros(2))
     one = _Candidate(certificate().objects[0], GOOD, Search(blob(), 7.0), blob(), shift, membership.NOWHERE)
     known = membership._measured(CASE, one, first, membership._usual_frames(one, first))
@@ -54,7 +54,7 @@ def test_a_frame_in_which_the_network_found_another_object_does_not_widen_eps() 
     residual = np.linspace(0.3, 0.4, count)[:, None]
     residual[7] = 0.9
     places = np.full((count, 1, 2), 20.0)
-    first = Feasible(residual, places, places, places, np.ones_like(residual), np.full_like(places, np.nan))
+    first = Feasible(residual, places, places, places, np.ones_like(residual), np.full_like(places, np.nan), residual)
     one = _Candidate(
         certificate().objects[0],
         np.ones(count, bool),
@@ -105,7 +105,7 @@ def test_one_planted_position_outside_its_set_refuses_the_object(
         monkeypatch.setattr(membership, name, lambda *_: object())
     case: Any = SimpleNamespace(**vars(CASE), footage=SimpleNamespace(zoom=1.0), stage=None)
     case.accepted_and_within = lambda *_: (np.array(accepted), np.array(within))
-    found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL), NO_AXES)
+    found = Feasible(RESIDUAL, POSITIONS, POSITIONS, POSITIONS, np.ones_like(RESIDUAL), NO_AXES, RESIDUAL)
     assert membership._planted(case, known, found).met is met
 
 
@@ -117,7 +117,7 @@ def test_a_template_must_fit_nearly_all_frames_that_show_the_object_by_itself() 
     )
 
     def share(low: np.ndarray) -> float:
-        found = Feasible(RESIDUAL, POSITIONS, low, POSITIONS, np.ones_like(RESIDUAL), NO_AXES)
+        found = Feasible(RESIDUAL, POSITIONS, low, POSITIONS, np.ones_like(RESIDUAL), NO_AXES, RESIDUAL)
         return membership._fits(CASE, one, found)
 
     assert share(places) == 1.0

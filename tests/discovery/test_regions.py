@@ -90,6 +90,7 @@ def test_every_view_of_a_swarm_shows_one_disc() -> None:
     views = as_classes(inspection, groups_of(count, inspection.alike))
     assert views is not None
     isolated, classes = views
+    assert classes.complete
     assert len(isolated.objects) == 1
     assert len(isolated.objects[0].blobs) == len(isolated.clip)
     area = np.pi / 4 * made.sizes.max() ** 2
@@ -97,6 +98,14 @@ def test_every_view_of_a_swarm_shows_one_disc() -> None:
     assert classes.areas[0] < usual < classes.areas[1] < 2 * area
     changed = isolated.background.changed(isolated.clip.frames).sum(axis=(1, 2))
     assert np.median(changed) == pytest.approx(area, rel=0.3)
+
+
+def test_classes_know_whether_other_objects_are_left_out() -> None:
+    inspection = inspect(swarm_clip(3).clip)
+    some = as_classes(inspection, (tuple(range(1, len(inspection.objects))),))
+    assert some is not None
+    assert not some[1].complete
+    assert not some[1].scaled(0.5).complete
 
 
 def test_only_objects_that_are_seen_together_can_be_a_class() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from tests.inference.rendered import BOX, GREY, SIDE, blob, frames_with, observed, smooth
@@ -109,6 +110,8 @@ def test_each_of_two_objects_that_touch_is_in_its_set(silhouette: Silhouette, ap
     assert np.median(widths) < 1.5
     complete = [cluster for cluster in found if len(cluster.members) == 2]
     assert len(complete) >= 0.9 * len(found)
+    shown = np.mean([member.is_shown(EPS) for cluster in complete for member in cluster.members])
+    assert shown > 0.7  # the rest is hidden by the other one
 
 
 def test_a_place_that_reaches_beyond_the_frame_is_at_the_border(silhouette: Silhouette) -> None:
@@ -126,6 +129,18 @@ def test_what_no_object_explains_is_not_divided(silhouette: Silhouette) -> None:
     clusters, cells = clusters_of(images, silhouette)
     pixels = frames_with([(TEMPLATE, np.array([[30.0, 30.0]]))])
     assert search_clusters(clusters, [SEARCH], pixels, cells, 1.0) == []
+
+
+def test_a_larger_thing_is_divided_into_objects_that_nothing_shows(silhouette: Silhouette) -> None:
+    """Many objects could cover a square of another grey; no pixel of it is one object's alone."""
+    images = np.full((1, SIDE, SIDE, 1), round(255 * GREY), np.uint8)
+    images[0, 20:45, 20:45] = 200
+    clusters, cells = clusters_of(images, silhouette)
+    shown = frames_with([(TEMPLATE, np.array([[30.0, 30.0]]))])
+    pixels = replace(shown, images=torch.from_numpy(images).permute(0, 3, 1, 2))
+    found = search_clusters(clusters, [SEARCH], pixels, cells, 1.0)
+    assert found
+    assert not any(member.is_shown(EPS) for cluster in found for member in cluster.members)
 
 
 def test_of_three_in_a_row_each_end_is_known_and_no_set_is_wrong(silhouette: Silhouette) -> None:

@@ -63,6 +63,13 @@ INFERENCE_MUTANTS = (
         TOUCHING_TESTS,
     ),
     Mutant(
+        "what nothing shows is certified among others",
+        TOUCHING,
+        "float(self.found.empty[0, 0]) > eps",
+        "float(self.found.empty[0, 0]) >= 0",
+        TOUCHING_TESTS,
+    ),
+    Mutant(
         "few views are enough for a silhouette",
         TOUCHING,
         "if len(trained) < SEEN:",

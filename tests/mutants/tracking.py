@@ -10,6 +10,20 @@ SUM = "added = (seen.leakage + np.nan_to_num(seen.residual) + off_centre)[:, use
 
 TRACKING_MUTANTS = (
     Mutant(
+        "regions are divided though objects of the clip are left out",
+        "discovery/classes.py",
+        "complete = len(inspection.objects) == sum(map(len, groups))",
+        "complete = True",
+        ("discovery/test_regions.py",),
+    ),
+    Mutant(
+        "silhouettes are measured though other objects may be in a region",
+        ATTEMPT,
+        " or not classes.complete",
+        "",
+        ("tracking/test_attempt.py",),
+    ),
+    Mutant(
         "training sees the kept-out frames",
         ATTEMPT,
         "trained = np.setdiff1d(frames, kept_out) if count >= 2 * KEEP_OUT else frames",

@@ -83,6 +83,18 @@ def test_the_table_and_the_detector_are_read_back(made: ZooClip, result: Result)
     assert set(about) == {"width", "height", "unordered", "step_px", "classes"}
 
 
+@pytest.mark.parametrize("half", [6, 8, 10, 15, 20])
+@pytest.mark.parametrize("grey", [45, 210])
+def test_something_else_is_not_certified_as_discs(result: Result, half: int, grey: int) -> None:
+    """A square, black or of the discs' own grey, of which discs at many places could be parts."""
+    still = result.detector.background.images[0]
+    image = np.round(255 * still).astype(np.uint8)
+    image[36 - half : 36 + half, 48 - half : 48 + half] = grey
+    found = result.detector.detect(image[None])
+    assert found.present.any()
+    assert not found.certified.any()
+
+
 def test_a_step_that_is_given_decides_what_is_proved(made: ZooClip, result: Result, tmp_path: Path) -> None:
     proved = []
     for step in (1e-3, float(max(LAYOUT))):

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,14 +11,17 @@ import torch
 from torch import Tensor
 
 from tests.certificate.planted import BRIGHT, DARK, HEIGHT, WIDTH, Planted, square_at, uniform_background
+from tests.inference.test_touching import SEARCH, background, single_views
 from withinpx.certificate import certify as certify_module
+from withinpx.certificate.membership import Measured
 from withinpx.data.clip import Clip
+from withinpx.discovery.classes import Classes
 from withinpx.discovery.inspection import Inspection
 from withinpx.discovery.objects import Blob, MovingObject
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig
 from withinpx.model.background import BackgroundMode
 from withinpx.tracking import attempt
-from withinpx.tracking.attempt import KEEP_OUT, Attempt, Setup
+from withinpx.tracking.attempt import KEEP_OUT, Attempt, Setup, measured_classes
 from withinpx.tracking.plan import Plan
 from withinpx.training.fit import FitSettings
 
@@ -136,3 +140,17 @@ def test_a_small_object_counts_more_in_the_loss() -> None:
     alone = attempt.error_weights(objects[:1], changes, np.array([3, 4]))
     assert (alone == 1).all()
     assert (attempt.error_weights((), changes, np.array([3, 4])) == 1).all()
+
+
+def test_regions_are_divided_only_where_no_other_object_of_the_clip_can_be_in_them() -> None:
+    images, seen = single_views()
+    inspection = Inspection(Clip(images), background(), (), (), np.zeros((len(images), 2)))
+    measured = cast(Measured, SimpleNamespace(seen=seen, templates=(SEARCH.template,)))
+    silhouettes = [
+        measured_classes(
+            Classes((50.0, 100.0), complete=complete), inspection, measured, np.arange(0, 120, 5)
+        ).silhouettes
+        for complete in (True, False)
+    ]
+    assert silhouettes[0][0] is not None
+    assert silhouettes[1] == (None,)

@@ -33,6 +33,7 @@ class Classes:
     residuals: tuple[float, ...] = ()  # of each class, the largest usual one of its template; beyond, it may be two
     silhouettes: tuple[Silhouette | None, ...] = ()  # of each class, None if it is not known
     apart: tuple[float, ...] = ()  # of each view that it was learned from, px from its region to the next one
+    complete: bool = True  # is every object of the clip of one of these? Otherwise regions may hold others
 
     @property
     def least(self) -> float:
@@ -123,6 +124,7 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     Every view is a frame in which all but one detection is background. Of all detections as many are taken, evenly over
     the clip, as frames of a recording are inspected.
     """
+    complete = len(inspection.objects) == sum(map(len, groups))
     groups = without_multiples(inspection.objects, groups, len(inspection.clip))
     members = [[blob for index in group for blob in inspection.objects[index].blobs] for group in groups]
     appearances = np.array([MovingObject(tuple(blobs)).appearance for blobs in members])
@@ -155,7 +157,7 @@ def as_classes(inspection: Inspection, groups: Groups) -> tuple[Inspection, Clas
     camera = np.zeros((len(images), 2))
     isolated = Inspection(views, background, objects, (), camera, False, (hypothesis,))
     apart = tuple(_to_next(found[frame], number) for frame, number, _ in chosen)
-    return isolated, replace(classes, apart=apart)
+    return isolated, replace(classes, apart=apart, complete=complete)
 
 
 def _to_next(regions: Sequence[Region], number: int) -> float:

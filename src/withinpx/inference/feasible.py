@@ -255,7 +255,7 @@ def _search(
         result.trim(template, located, counted, square, search.eps)
     if must_show:
         result.leave_out_unshown(template, located, square)
-    return result.arrays(template.pool, search.eps)
+    return result.arrays(template.pool, search.eps) | {"empty": square.sqrt().cpu().numpy()}
 
 
 def _coarse_products(maps: Float[Tensor, "b m H W"], template: Template) -> Float[Tensor, "b i j 5"]:

@@ -86,10 +86,11 @@ class Feasible:
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
     size: NDArray[np.float64]  # (f, n): of what was rendered, over the object's usual one; or of an outline, in px
     elongation: NDArray[np.float64]  # (f, n, 2): of the outline, if it is what was searched for (inference/outline.py)
+    empty: NDArray[np.float64]  # (f, n): the residual if nothing is rendered
 
     @classmethod
     def nowhere(cls, frames: int, objects: int) -> "Feasible":
-        shapes = ((), (2,), (2,), (2,), (), (2,))
+        shapes = ((), (2,), (2,), (2,), (), (2,), ())
         return cls(*(np.full((frames, objects, *shape), np.nan) for shape in shapes))
 
     def only(self, frames: NDArray[np.intp]) -> "Feasible":

@@ -40,6 +40,10 @@ class Member:
         kinds = [kind for kind, places in enumerate(self.places) if places.any()]
         return kinds[0] if len(kinds) == 1 else None
 
+    def is_shown(self, eps: float) -> bool:
+        """Do pixels that only it can have changed show it? If rendering nothing fits them too, they say nothing."""
+        return self.found is not None and float(self.found.empty[0, 0]) > eps
+
     def box(self, corner: tuple[int, int]) -> Array:
         """The box that holds its position: left, top, right, bottom, px of the network's input."""
         if self.found is not None:

@@ -142,7 +142,7 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
         inspection.camera_moves,
         inspection.unordered,
         shown_codes(seen),
-        None if setup.classes is None else _measured_classes(setup.classes, inspection, measured, kept_out),
+        None if setup.classes is None else measured_classes(setup.classes, inspection, measured, kept_out),
     )
     return Attempt(replace(detector, certificate=_with_bounds(detector, measured.seen)), measured.seen)
 
@@ -159,14 +159,14 @@ def _with_bounds(detector: Detector, seen: Observations) -> Certificate:
     return replace(detector.certificate, objects=tuple(objects))
 
 
-def _measured_classes(
+def measured_classes(
     classes: Classes, inspection: Inspection, measured: Measured, kept_out: NDArray[np.intp]
 ) -> Classes:
-    """With what is measured on views of one object each."""
+    """With what is measured on views of one object each; silhouettes only if no other object can be in a region."""
     images, background = inspection.clip.frames, inspection.background
     silhouettes = tuple(
         None
-        if template is None or template.size != FLAT
+        if template is None or template.size != FLAT or not classes.complete
         else measure_silhouette(images, background, measured.seen, index, kept_out)
         for index, template in enumerate(measured.templates)
     )

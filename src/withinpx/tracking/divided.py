@@ -61,7 +61,7 @@ def divide(detector: Detector, classes: Classes, shown: Shown) -> dict[Place, li
 
 
 def _part(detector: Detector, classes: Classes, cluster: Cluster, member: Member, size: tuple[int, int]) -> Part:
-    """One object of a cluster; refused if it may be of several classes, cut off by the border, or two objects."""
+    """One object of a cluster; refused if it may be of several classes, cut off, hidden by others, or two objects."""
     to_recording, kind, found = detector.selection.to_recording, member.kind, member.found
     obj = detector.certificate.objects[kind or 0]
     known, box = obj.membership, member.box(cluster.corner)
@@ -76,6 +76,8 @@ def _part(detector: Detector, classes: Classes, cluster: Cluster, member: Member
         reason = "border"
     elif float(found.residual[0, 0]) > classes.residuals[obj.object]:
         reason = "mismatch"
+    elif not member.is_shown(known.eps):
+        reason = TOUCHING
     values = _values(to_recording(position[None])[0].round(DECIMALS), obj.size[1], reason)
     if not reason:
         set_px, g = half / detector.scale + ROUNDING_PX, np.array(known.tolerance) / detector.scale

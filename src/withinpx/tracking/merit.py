@@ -1,6 +1,7 @@
 """Which of two attempts is the better one, without labels."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,9 @@ from withinpx.certificate.certificate import refusal_reasons
 from withinpx.data.selection import Selection
 from withinpx.discovery.background import difference
 from withinpx.discovery.inspection import Inspection
+from withinpx.discovery.objects import MovingObject
 from withinpx.tracking.attempt import Attempt
+from withinpx.tracking.tracks import Tracks
 
 SIDE = 256  # samples along the longer side of a frame, of which change is measured
 DIGITS = 2  # shares of the change that are equal to so many digits are equal
@@ -45,6 +48,19 @@ class Change:
                 counted[top:bottom, left:right] = True
             inside += float(contrast[counted].sum())
         return inside / max(float(self.contrast.sum()), 1e-12)
+
+    def of_certified(self, tracks: Tracks) -> float:
+        """The share of all change within the boxes of certified positions."""
+        corners = tracks.positions[:, :, None] + np.array([[-0.5], [0.5]]) * tracks.sizes[:, :, None]
+        return self.within(np.nan_to_num(corners), tracks.certified)
+
+    def of_detections(self, objects: Sequence[MovingObject]) -> float:
+        """The share of all change within the boxes of what inspection followed."""
+        corners = np.zeros((len(self.contrast), len(objects), 2, 2))
+        for index, obj in enumerate(objects):
+            corners[obj.frames, index] = obj.boxes.reshape(-1, 2, 2)
+        found: NDArray[np.bool_] = np.all(corners[..., 1, :] > corners[..., 0, :], axis=-1)
+        return self.within(self.selection.to_recording(corners), found)
 
 
 def explained_change(attempt: Attempt, change: Change) -> float:

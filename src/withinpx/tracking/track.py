@@ -2,10 +2,13 @@
 
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from withinpx.data.recording import OnFrame, Recording, Source, open_recording
 from withinpx.data.selection import Frame
@@ -13,16 +16,18 @@ from withinpx.discovery.background import to_uint8
 from withinpx.discovery.classes import Groups, as_classes, groups_of, seen_together, visible_groups
 from withinpx.discovery.inspection import MOST_FRAMES, Inspection
 from withinpx.discovery.inspection import inspect as inspect_clip
-from withinpx.errors import InputError
+from withinpx.errors import BrokenTrainingError, InputError
 from withinpx.files import check_is_new, write_atomically
 from withinpx.tracking.attempt import ATTEMPTS, Setup
-from withinpx.tracking.detect import Chunk, Collected, OnChunk, chunks, detect
+from withinpx.tracking.detect import CHUNK, Chunk, Collected, OnChunk, chunks, detect
 from withinpx.tracking.detector import Detector
 from withinpx.tracking.fitting import Fitted, Fitting, attempts_folder, make_setup
+from withinpx.tracking.merit import Change
 from withinpx.tracking.options import InspectOptions, TrackOptions
 from withinpx.tracking.progress import Event, Report, reporting, silent
 from withinpx.tracking.record import HYPOTHESES, Records, read_records
 from withinpx.tracking.result import Result
+from withinpx.tracking.views import Recorded
 from withinpx.training.detector_folder import begin_run
 from withinpx.training.device import choose_device
 from withinpx.training.fit import FitSettings
@@ -162,22 +167,39 @@ class _Run:
         return self._detect(*self._fitted(inspection, started))
 
     def _fitted(self, inspection: Inspection, started: float) -> tuple[Fitted, Records]:
-        """The hypothesis that is certified best. Objects that look alike are tried as classes."""
+        """The hypothesis that certifies the most. Objects that look alike are tried as classes."""
         may_be_classes = not (inspection.unordered or inspection.camera_moves)
         alike = seen_together(inspection.objects, inspection.alike) if may_be_classes else []
         as_alike = self._as_classes(inspection, alike, started) if alike else None
-        if as_alike is not None and _certifies(as_alike[0]):
+        if as_alike is not None and self._is_best(as_alike[0], inspection, alike):
             return as_alike
         fitting = Fitting(inspection, self.options, self.settings, self.report, self.out)
-        best = fitting.run(started)
+        try:
+            best = fitting.run(started)
+        except (InputError, BrokenTrainingError):
+            if as_alike is not None and _certifies(as_alike[0]):
+                return as_alike
+            raise
         twins = [refusal.objects for refusal in best.tried.refusals if refusal.reason == "distinct"]
         if may_be_classes and twins and as_alike is None:
-            chosen = inspection.under(inspection.hypotheses[best.tried.trial.hypothesis])
-            pairs = seen_together(chosen.objects, [(pair[0], pair[1]) for pair in twins])
-            as_alike = self._as_classes(chosen, pairs, started) if pairs else None
+            inspection = inspection.under(inspection.hypotheses[best.tried.trial.hypothesis])
+            pairs = seen_together(inspection.objects, [(pair[0], pair[1]) for pair in twins])
+            as_alike = self._as_classes(inspection, pairs, started) if pairs else None
         if as_alike is not None and _certifies(as_alike[0]):
-            return as_alike
+            change = Change.of(inspection)
+            if _explained(as_alike[0], inspection, change) >= _explained(best, inspection, change):
+                return as_alike
         return best, fitting.records
+
+    def _is_best(self, as_alike: Fitted, inspection: Inspection, alike: Sequence[tuple[int, int]]) -> bool:
+        """Can heatmaps of their own not explain more? Those of objects that look ``alike`` are always refused."""
+        classes = as_alike.setup.classes
+        if as_alike.certificate.certified and classes is not None and classes.complete:
+            return True
+        joined = {index for pair in alike for index in pair}
+        others = [obj for index, obj in enumerate(inspection.objects) if index not in joined]
+        change = Change.of(inspection)
+        return _certifies(as_alike) and _explained(as_alike, inspection, change) >= change.of_detections(others)
 
     def _as_classes(
         self, inspection: Inspection, pairs: list[tuple[int, int]], started: float
@@ -245,6 +267,18 @@ class _Run:
         shutil.rmtree(self.out / ATTEMPTS, ignore_errors=True)
         self.report(Event("writing", 2, 2))
         return result
+
+
+def _explained(fitted: Fitted, inspection: Inspection, change: Change) -> float:
+    """The share of a clip's change that lies within the boxes of certified positions."""
+    detector, count = fitted.attempt.detector, len(inspection.clip)
+    if detector.classes is None:
+        return change.of_certified(detector.tracks(fitted.attempt.seen, np.arange(count), np.full(count, np.nan)))
+    recorded = Recorded(detector)
+    for start in range(0, count, CHUNK):
+        frames = range(start, min(start + CHUNK, count))
+        recorded.add(inspection.clip.frames[start : start + CHUNK], frames, [np.nan] * len(frames))
+    return change.of_certified(recorded.tracks()[0])
 
 
 def _certifies(best: Fitted) -> bool:
