@@ -1,5 +1,7 @@
 """What a network is observed to do, frame by frame: where the heatmap lies, whether the object is there and whole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from tests.certificate.planted import BRIGHT, DARK, HEIGHT, SIZE, WIDTH, Planted
 from withinpx.inference.comparison import BORDER_PX
 from withinpx.inference.observation import Observations, observe
 from withinpx.inference.run import frames_on
-from withinpx.model.autoencoder import Autoencoder
+from withinpx.model.autoencoder import Autoencoder, new_network
 from withinpx.model.field import Base, Field
 
 ENCODER_RF = 7  # of the planted network, with the gate
@@ -117,6 +119,34 @@ def test_a_frame_that_shows_a_fifth_of_the_rendered_energy_shows_the_object(
 
 def test_an_unused_heatmap_shows_nothing(network: Autoencoder) -> None:
     assert not observed(network, square(), unused=(0,)).present[0, 0]
+
+
+@pytest.fixture(scope="module")
+def two_greys(network: Autoencoder) -> Autoencoder:
+    """The planted network with a second heatmap, of squares of another grey."""
+    model = new_network(replace(network.config, objects=2), seed=0).eval()
+    weights = network.state_dict()
+    for name in ("weight", "bias"):
+        last = f"encoder.{len(model.encoder) - 1}.{name}"
+        weights[last] = torch.cat([weights[last], weights[last]])
+    weights["decoder.0.weight"] = torch.cat([weights["decoder.0.weight"], 0.8 * weights["decoder.0.weight"]], dim=1)
+    model.load_state_dict(weights)
+    return model
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_of_a_view_of_one_object_the_heatmap_that_explains_it_shows_it(two_greys: Autoencoder, own: int) -> None:
+    """Both heatmaps have their peak at the one square that there is."""
+    z = torch.full((1, 2, 2), X + 0.5 - OFF)
+    z[..., 1] = Y + 0.5 - OFF
+    shown = two_greys.decode(z, present=torch.arange(2)[None] == own)
+    frame = (255 * shown).round().byte().permute(0, 2, 3, 1).numpy()
+    batch = frames_on(torch.device("cpu"), frame, uniform_background())
+    seen = observe(two_greys, batch, encoder_rf=ENCODER_RF, single=True)
+    np.testing.assert_allclose(seen.z[0], z[0], atol=1e-4)
+    assert seen.present[0].tolist() == [own == 0, own == 1]
+    assert seen.explained[0, own] > 0.99
+    assert seen.residual[0, own] < 0.01
 
 
 @pytest.mark.parametrize(("right", "down"), [(2, 0), (0, -2), (1, 2)])

@@ -98,6 +98,13 @@ INFERENCE_MUTANTS = (
         OBSERVATION_TESTS,
     ),
     Mutant(
+        "a view of one object shows every object whose heatmap has its peak there",
+        OBSERVATION,
+        "    if single:",
+        "    if False:",
+        OBSERVATION_TESTS,
+    ),
+    Mutant(
         "a heatmap that lies elsewhere altogether does not leak",
         OBSERVATION,
         "float(max(heatmaps.size)))",

@@ -35,6 +35,15 @@ def test_change_is_measured_by_contrast_and_area() -> None:
     assert change.within(outside, everywhere) == 0
 
 
+def test_what_inspection_followed_holds_the_change_of_its_objects() -> None:
+    inspection = inspect(square_clip())
+    change = Change.of(inspection)
+    large, _ = sorted(inspection.objects, key=lambda obj: -obj.sizes[1])
+    assert change.of_detections(inspection.objects) > 0.98
+    assert np.isclose(change.of_detections([large]), 16 / 18, atol=0.02)
+    assert change.of_detections([]) == 0
+
+
 def refused(certificate: Certificate, index: int) -> Certificate:
     """The same certificate with one object's equivariance not met."""
     content = certificate.to_json()
@@ -48,6 +57,9 @@ def test_an_attempt_is_worth_the_change_its_certified_objects_explain(tracked: T
     change = Change.of(inspect(clip))
     whole = Attempt(detector, detector.observe(clip.frames))
     assert explained_change(whole, change) > 0.8
+    frames = np.arange(len(clip))
+    tracks = detector.tracks(whole.seen, frames, np.full(len(clip), np.nan))
+    assert np.isclose(change.of_certified(tracks), explained_change(whole, change), atol=0.02)
     less = Attempt(replace(detector, certificate=refused(detector.certificate, 0)), whole.seen)
     assert explained_change(less, change) < 0.8 * explained_change(whole, change)
     assert merit(less, change) < merit(whole, change)

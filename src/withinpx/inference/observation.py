@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from numpy.typing import NDArray
 from scipy import ndimage
-from torch import Tensor
+from torch import Tensor, nn
 
 from withinpx.inference.comparison import Comparison, compare, outside_window
 from withinpx.inference.masks import box_centre_and_size, object_strength, soft_mask
@@ -185,10 +185,12 @@ def observe(
     encoder_rf: int,
     unused: tuple[int, ...] = (),
     heatmaps: Field | None = None,
+    single: bool = False,
 ) -> Observations:
     """Run the network over a batch of frames. Heatmaps may come from another backend; unused ones are never present.
 
-    ``encoder_rf`` is the encoder's measured receptive field with the gate (theory/bound.py).
+    ``encoder_rf`` is the encoder's measured receptive field with the gate (theory/bound.py). Frames with a ``single``
+    object show the one whose rendering explains most of it; every heatmap may have its peak there.
     """
     changes = frames.changes(2 * (model.config.encoder_rf // 2))
     maps = encode_changes(model, frames, changes) if heatmaps is None else heatmaps
@@ -196,6 +198,10 @@ def observe(
     z = latents.positions
     present = torch.ones(z.shape[:2], dtype=torch.bool, device=z.device)
     present[:, list(unused)] = False
+    if single:
+        by_itself = _Rendered(model, frames, latents, torch.zeros_like(present)).compared  # without any other
+        explained = by_itself.explained.masked_fill(~(present & by_itself.visible), -torch.inf)
+        present &= nn.functional.one_hot(explained.argmax(dim=1), present.shape[1]).bool()
     rendered = _Rendered(model, frames, latents, present)
     visible = rendered.compared.visible
     if not (visible & present).equal(present):  # an absent object must not be rendered over a present one

@@ -56,10 +56,11 @@ def run(
     encoder: Encoder | None = None,
     searches: Sequence[Search | Outline | None] = (),
     sharp: Sharp | None = None,
+    single: bool = False,
 ) -> Observations:
     """Observations of all frames (f, h, w, c), computed in batches; with ``searches``, also the feasible sets.
 
-    These are searched in the ``sharp`` frames, None if the network's are.
+    These are searched in the ``sharp`` frames, None if the network's are. ``single``: each frame shows one object.
     """
     device = next(model.parameters()).device
     if sharp is None:
@@ -67,7 +68,7 @@ def run(
     parts = []
     for batch, frames in _batches(device, images, background, backgrounds):
         heatmaps = None if encoder is None else encoder(images[batch])
-        seen = observe(model, frames, encoder_rf=encoder_rf, unused=unused, heatmaps=heatmaps)
+        seen = observe(model, frames, encoder_rf=encoder_rf, unused=unused, heatmaps=heatmaps, single=single)
         if searches:
             found = find_feasible(searches, sharp.pixels(device, batch), seen, sharp.zoom)
             seen = replace(seen, feasible=found)
@@ -82,10 +83,11 @@ def run_views(
     zoom: float,
     *,
     encoder_rf: int,
+    unused: tuple[int, ...] = (),
     searches: Sequence[Search | Outline | None] = (),
 ) -> Observations:
     """Observations of views of one object each; with ``searches``, also the feasible sets, in the ``sharp`` views."""
-    seen = observe(model, frames, encoder_rf=encoder_rf)
+    seen = observe(model, frames, encoder_rf=encoder_rf, unused=unused, single=True)
     return replace(seen, feasible=find_feasible(searches, sharp, seen, zoom)) if searches else seen
 
 

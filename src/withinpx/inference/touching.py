@@ -129,7 +129,7 @@ def measure_silhouette(
     trained = np.setdiff1d(shown, kept_out)
     if len(trained) < SEEN:
         return None
-    best = np.floor(seen.sets.best[:, index]).astype(int)
+    best = np.floor(np.nan_to_num(seen.sets.best[:, index])).astype(int)
     reach = int(np.ceil(seen.box[shown, index].max()))
     changed = {frame: background.changed(images[[frame]])[0] for frame in shown.tolist()}
     own = {frame: _around(_connected(mask, best[frame]), best[frame], reach) for frame, mask in changed.items()}

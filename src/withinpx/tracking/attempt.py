@@ -116,7 +116,8 @@ def certified_attempt(setup: Setup, model: Autoencoder, kept_out: NDArray[np.int
     inspection, plan, clip = setup.inspection, setup.plan, setup.inspection.clip
     fields = receptive_fields(model)
     unused = tuple(range(plan.followed, plan.network.objects))
-    seen = run(model, clip.frames, inspection.background, encoder_rf=fields.encoder, unused=unused)
+    single = setup.classes is not None
+    seen = run(model, clip.frames, inspection.background, encoder_rf=fields.encoder, unused=unused, single=single)
     shifts = calibrate(setup, seen)
     subject = Subject(
         Path(clip.source).name, clip.selection.scale, plan.followed, tuple(inspection.alike), plan.warnings

@@ -89,8 +89,10 @@ def _observed(detector: Detector, shown: Shown, views: Sequence[Place], *, sets:
         wide = replace(own, cells=torch.from_numpy(_enlarged(here, shown.sharp.shape[1:3])).to(device))
         pixels = IsolatedPixels(planes_on(device, shown.sharp[first:last]), planes_on(device, detector.sharp), wide)
     searches = detector.searches if sets else ()
-    encoder_rf = detector.certificate.encoder_rf
-    return run_views(detector.model, frames, pixels, shown.zoom, encoder_rf=encoder_rf, searches=searches)
+    encoder_rf, unused = detector.certificate.encoder_rf, detector.certificate.unused
+    return run_views(
+        detector.model, frames, pixels, shown.zoom, encoder_rf=encoder_rf, unused=unused, searches=searches
+    )
 
 
 def _enlarged(cells: Cells, size: tuple[int, ...]) -> Cells:
