@@ -64,7 +64,8 @@ def losses(engine: Engine, what: str) -> list[torch.Tensor]:
     """The loss, and the accuracy if there is one."""
     if what == "heatmaps":
         return [engine.heatmap_loss(CHOSEN, centres()[CHOSEN], 0.5)]
-    if what == "decoder":
+    engine.shows_change = "layer" in what
+    if "decoder" in what:
         return [engine.decoder_loss(CHOSEN, centres()[CHOSEN])]
     engine.centre_loss = (centres(), 0.3) if what.endswith("centre loss") else None
     if what.endswith("lost heatmaps"):
@@ -82,6 +83,8 @@ def losses(engine: Engine, what: str) -> list[torch.Tensor]:
         "reconstruction, centre loss",
         "reconstruction, lost heatmaps",
         "decoder",
+        "decoder's layer",
+        "weighted decoder's layer",
         "heatmaps",
     ],
 )

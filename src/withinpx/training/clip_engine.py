@@ -24,8 +24,13 @@ def clip_engine(
 
     ``present`` is which objects each frame shows, ``weights`` those of the changed pixels' errors.
     """
+    engine: Engine
     if images.is_cuda and images[0, 0].numel() <= MOST_PIXELS:
-        return DenseEngine.of_foreground(
+        engine = DenseEngine.of_foreground(
             model, images, changed, backgrounds, tolerance=TOLERANCE, present=present, weights=weights
         )
-    return SparseEngine(model, Scene.of_foreground(images, changed, backgrounds, model, weights), TOLERANCE, present)
+    else:
+        scene = Scene.of_foreground(images, changed, backgrounds, model, weights)
+        engine = SparseEngine(model, scene, TOLERANCE, present)
+    engine.shows_change = True
+    return engine

@@ -7,7 +7,7 @@ same numbers but for rounding.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -50,6 +50,7 @@ class Engine(ABC):
         self.backgrounds = backgrounds  # one for all images or one for each; None if they are the model's own
         self.present = present  # which objects each image shows; None if all
         self.loss_weight = 1.0  # of the reconstruction error: as a mean over all pixels it vanishes in a large frame
+        self.shows_change = False  # are the unchanged pixels of the images exactly those of their backgrounds?
         self.code_penalty = 0.0  # weight of the mean square of the appearance codes
         self.centre_loss: tuple[Tensor, float] | None = None  # centres (f n 2) of the heatmaps, and the loss's weight
         self.lost_weight = 0.0  # of the same loss for heatmaps that are far from their object in an image
@@ -83,11 +84,13 @@ class Engine(ABC):
         return self._encode(chosen)[1](centres, width)
 
     def decoder_loss(self, chosen: Indices, centres: Float[Tensor, "b n 2"]) -> Tensor:
-        """Loss of the decoder alone, for objects at these centres; NaN is an object that is not rendered."""
+        """Loss of a layered decoder alone, for objects at these centres; NaN is an object that is not rendered."""
         present = ~centres.isnan().any(dim=-1)
         codes = centres.new_zeros(*present.shape, self.model.config.appearance)
-        rendered = self._decode(Latents(centres.nan_to_num(0.0), codes), present, chosen, chosen)
-        return self.loss_weight * self._loss(rendered, chosen)
+        latents = Latents(centres.nan_to_num(0.0), codes)
+        if self.shows_change:
+            return self.loss_weight * self._layer_loss(latents, present, chosen)
+        return self.loss_weight * self._loss(self._decode(latents, present, chosen, chosen), chosen)
 
     @abstractmethod
     def heatmaps(self, chosen: Indices) -> Float[Tensor, "b n h w"]: ...
@@ -109,6 +112,25 @@ class Engine(ABC):
 
     @abstractmethod
     def _accuracy(self, rendered: Any, chosen: Indices) -> Tensor: ...
+
+    @abstractmethod
+    def _layer_loss(self, latents: Latents, present: Tensor, chosen: Indices) -> Tensor:
+        """Mean of ``layer_errors`` over the pixels."""
+
+
+def layer_errors(
+    maps: Float[Tensor, "#b o h w"], stills: Float[Tensor, "#b c h w"], images: Float[Tensor, "b c h w"]
+) -> Float[Tensor, "b 1 h w"]:
+    """How wrong opacity and colours are, each by itself: opaque where the image changed, and of its colours there.
+
+    As parts of one image they wait for each other: a layer of wrong colours is better transparent, and the colours of
+    a transparent layer hardly matter.
+    """
+    changed = (images != stills).any(dim=1, keepdim=True).to(maps.dtype)
+    opacity, colours = maps.expand(len(images), -1, -1, -1).split([1, images.shape[1]], dim=1)
+    errors = F.binary_cross_entropy_with_logits(opacity, changed, reduction="none")
+    off: Tensor = (colours.sigmoid() - images).square().mean(dim=1, keepdim=True)
+    return errors + changed * off
 
 
 def lost_positions(positions: Float[Tensor, "b n 2"], centres: Float[Tensor, "b n 2"]) -> Bool[Tensor, "b n"]:
@@ -216,6 +238,14 @@ class DenseEngine(Engine):
     def _accuracy(self, rendered: Tensor, chosen: Indices) -> Tensor:
         return right_pixels(rendered, self.images[chosen], self.tolerance).float().mean()
 
+    def _layer_loss(self, latents: Latents, present: Tensor, chosen: Indices) -> Tensor:
+        maps = self.model.decoder_maps(latents.positions, None, present, latents.codes)
+        stills = self.backgrounds_of(chosen)
+        if stills is None:
+            stills = cast(LayeredBackground, self.model.background).still.unsqueeze(0)
+        errors = layer_errors(maps, stills, self.images[chosen])
+        return (errors if self._weights is None else self._weights[chosen] * errors).mean()
+
 
 class SparseEngine(Engine):
     """Computes windows around the changed pixels and around the rendered objects (model/sparse.py)."""
@@ -273,6 +303,20 @@ class SparseEngine(Engine):
             worst = (opacity * (colours - ends)).abs().amax()
             wrong = torch.zeros_like(worst) if worst < self.tolerance else None
         return 1 - scene.total(rendered, self.model.background.compose, self._wrong, wrong) / scene.pixels
+
+    def _layer_loss(self, latents: Latents, present: Tensor, chosen: Indices) -> Tensor:
+        scene = self.scene.only(chosen)
+        rendered = sparse_decoder_maps(self.model, latents.positions, present, latents.codes)
+        outputs = self.model.background.output_maps
+
+        def beside(maps: Tensor, stills: Tensor) -> Tensor:  # what the errors depend on, but for the images
+            count = max(len(maps), len(stills))
+            return torch.cat([maps.expand(count, -1, -1, -1), stills.expand(count, -1, -1, -1)], dim=1)
+
+        def errors(known: Tensor, images: Tensor) -> Tensor:
+            return layer_errors(known[:, :outputs], known[:, outputs:], images)
+
+        return scene.total(rendered, beside, errors, weighted=True) / scene.pixels
 
     def _wrong(self, rendered: Tensor, images: Tensor) -> Tensor:
         return (~right_pixels(rendered, images.expand_as(rendered), self.tolerance)).unsqueeze(1).to(rendered.dtype)
