@@ -373,3 +373,11 @@ def test_frames_of_a_video_and_frames_without_hue_may_be_coded() -> None:
     assert not may_be_coded(frames, still, at, box(SQUARE))
     assert may_be_coded(coded, still, at, box(SQUARE))
     assert may_be_coded(frames_of(SQUARE, at), background(), at, box(SQUARE))
+
+
+def test_the_strength_of_what_only_one_line_shows_is_the_most_of_it() -> None:
+    """Beside that line nothing is known, so each of its edges may be on either side."""
+    strength = np.zeros((64, 64))
+    strength[30:35, 32] = np.arange(1.0, 6.0)
+    strength[:, [30, 31, 33, 34]] = np.nan
+    assert full_strength(strength, np.array([0.5, 0.5])) == 5.0

@@ -75,7 +75,7 @@ def full_strength(strength: Array, box: Array) -> float:
             break
         edges = [_edges(profile, INNER * full) for profile in _profiles(strength)]
         sides = np.array([far[0] - near[1] for near, far in edges])
-        box = np.fmin(box, sides)  # NaN if an edge is not seen
+        box = np.fmin(box, sides.clip(min=0))  # NaN if an edge is not seen
         full = _strength_in(box, strength)
     return full
 
