@@ -11,7 +11,7 @@ from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.clip_engine import TOLERANCE, clip_engine
-from withinpx.training.engine import LOST_PX, DenseEngine, Engine, SparseEngine
+from withinpx.training.engine import LOST_PX, DenseEngine, Engine, SparseEngine, layer_errors
 from withinpx.training.fit import FitSettings, learn
 from withinpx.training.recipe import Recipe
 from withinpx.training.scene import Scene
@@ -147,3 +147,15 @@ def test_without_a_gpu_the_sparse_engine_is_used() -> None:
     changed = (scene.images != scene.backgrounds).any(dim=1)
     engine = clip_engine(sparse.model, scene.images, changed, scene.backgrounds, torch.ones(FRAMES, 3).bool())
     assert type(engine) is SparseEngine
+    assert engine.shows_change
+
+
+def test_a_layer_is_taught_its_colours_where_it_is_transparent_and_its_opacity_where_they_are_wrong() -> None:
+    still, image = torch.full((1, 1, 1, 2), 0.2), torch.tensor([[[[0.2, 0.9]]]])
+    maps = torch.tensor([[[[-30.0, -30.0]], [[0.0, -1.0]]]], requires_grad=True)  # transparent, and too dark
+    (transparent,) = torch.autograd.grad(layer_errors(maps, still, image).sum(), maps)
+    assert transparent[0, 0].flatten().tolist() == pytest.approx([0, -1], abs=1e-6)
+    assert transparent[0, 1, 0, 0] == 0
+    assert transparent[0, 1, 0, 1] < -0.1
+    right = torch.tensor([[[[-30.0, 30.0]], [[0.0, 2.1972246]]]])
+    assert layer_errors(right, still, image).max() < 1e-6

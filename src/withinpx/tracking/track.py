@@ -171,13 +171,18 @@ class _Run:
         may_be_classes = not (inspection.unordered or inspection.camera_moves)
         alike = seen_together(inspection.objects, inspection.alike) if may_be_classes else []
         as_alike = self._as_classes(inspection, alike, started) if alike else None
-        if as_alike is not None and self._is_best(as_alike[0], inspection, alike):
-            return as_alike
+        by_classes = 0.0
+        if as_alike is not None:
+            if _is_complete(as_alike[0]):
+                return as_alike
+            by_classes = _explained(as_alike[0], inspection)
+            if by_classes and by_classes >= _explainable_without(alike, inspection):
+                return as_alike
         fitting = Fitting(inspection, self.options, self.settings, self.report, self.out)
         try:
             best = fitting.run(started)
         except (InputError, BrokenTrainingError):
-            if as_alike is not None and _certifies(as_alike[0]):
+            if as_alike is not None and by_classes:
                 return as_alike
             raise
         twins = [refusal.objects for refusal in best.tried.refusals if refusal.reason == "distinct"]
@@ -185,21 +190,10 @@ class _Run:
             inspection = inspection.under(inspection.hypotheses[best.tried.trial.hypothesis])
             pairs = seen_together(inspection.objects, [(pair[0], pair[1]) for pair in twins])
             as_alike = self._as_classes(inspection, pairs, started) if pairs else None
-        if as_alike is not None and _certifies(as_alike[0]):
-            change = Change.of(inspection)
-            if _explained(as_alike[0], inspection, change) >= _explained(best, inspection, change):
-                return as_alike
+            by_classes = 0.0 if as_alike is None else _explained(as_alike[0], inspection)
+        if as_alike is not None and by_classes and by_classes >= _explained(best, inspection):
+            return as_alike
         return best, fitting.records
-
-    def _is_best(self, as_alike: Fitted, inspection: Inspection, alike: Sequence[tuple[int, int]]) -> bool:
-        """Can heatmaps of their own not explain more? Those of objects that look ``alike`` are always refused."""
-        classes = as_alike.setup.classes
-        if as_alike.certificate.certified and classes is not None and classes.complete:
-            return True
-        joined = {index for pair in alike for index in pair}
-        others = [obj for index, obj in enumerate(inspection.objects) if index not in joined]
-        change = Change.of(inspection)
-        return _certifies(as_alike) and _explained(as_alike, inspection, change) >= change.of_detections(others)
 
     def _as_classes(
         self, inspection: Inspection, pairs: list[tuple[int, int]], started: float
@@ -269,16 +263,32 @@ class _Run:
         return result
 
 
-def _explained(fitted: Fitted, inspection: Inspection, change: Change) -> float:
-    """The share of a clip's change that lies within the boxes of certified positions."""
+def _is_complete(as_alike: Fitted) -> bool:
+    """Are all objects of the clip in certified classes?"""
+    classes = as_alike.setup.classes
+    return as_alike.certificate.certified and classes is not None and classes.complete
+
+
+def _explained(fitted: Fitted, inspection: Inspection) -> float:
+    """The share of a clip's change that lies within the boxes of certified positions; 0 if no object is certified."""
+    if not _certifies(fitted):
+        return 0.0
     detector, count = fitted.attempt.detector, len(inspection.clip)
     if detector.classes is None:
-        return change.of_certified(detector.tracks(fitted.attempt.seen, np.arange(count), np.full(count, np.nan)))
+        tracks = detector.tracks(fitted.attempt.seen, np.arange(count), np.full(count, np.nan))
+        return Change.of(inspection).of_certified(tracks)
     recorded = Recorded(detector)
     for start in range(0, count, CHUNK):
         frames = range(start, min(start + CHUNK, count))
         recorded.add(inspection.clip.frames[start : start + CHUNK], frames, [np.nan] * len(frames))
-    return change.of_certified(recorded.tracks()[0])
+    return Change.of(inspection).of_certified(recorded.tracks()[0])
+
+
+def _explainable_without(alike: Sequence[tuple[int, int]], inspection: Inspection) -> float:
+    """The most that heatmaps of their own could explain: those of objects that look ``alike`` are always refused."""
+    joined = {index for pair in alike for index in pair}
+    others = [obj for index, obj in enumerate(inspection.objects) if index not in joined]
+    return Change.of(inspection).of_detections(others)
 
 
 def _certifies(best: Fitted) -> bool:
