@@ -1,8 +1,14 @@
 """Appendix E: errors on frames that training saw, and on those between them."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pytest
 
 from tests.tracked_clip import TrackedClip
+from withinpx.cli import main
+from withinpx.experiments import videos
 from withinpx.experiments.videos import EVERY, OPTIONS, errors
 
 
@@ -24,3 +30,20 @@ def test_errors_in_px_are_unknown_where_nothing_is_certified(tracked: TrackedCli
     found = errors(tracks, tracked.made.truth + 500)
     assert found["found"] == 0
     assert found["median_px"] is found["max_px"] is found["raw_max_px"] is None
+
+
+def test_receptive_fields_that_are_given_reach_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def reproduce_video(clip: Path, truth: Path | None, out: Path, **options: Any) -> dict[str, Any]:
+        asked.append(options)
+        return {}
+
+    monkeypatch.setattr(videos, "reproduce_video", reproduce_video)
+    command = ["reproduce", "minipool", "--clip", str(tmp_path), "--out", str(tmp_path / "out"), "--device", "cpu"]
+    main([*command, "--encoder-rf", "21", "--decoder-rf", "23"])
+    main(command)
+    assert [{name: options.get(name) for name in ("encoder_rf", "decoder_rf")} for options in asked] == [
+        {"encoder_rf": 21, "decoder_rf": 23},
+        {"encoder_rf": None, "decoder_rf": None},
+    ]

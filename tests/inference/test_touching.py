@@ -110,8 +110,8 @@ def test_each_of_two_objects_that_touch_is_in_its_set(silhouette: Silhouette, ap
     assert np.median(widths) < 1.5
     complete = [cluster for cluster in found if len(cluster.members) == 2]
     assert len(complete) >= 0.9 * len(found)
-    shown = np.mean([member.is_shown(EPS) for cluster in complete for member in cluster.members])
-    assert shown > 0.7  # the rest is hidden by the other one
+    if apart[0] >= 9:  # px: nearer, more than half of one is hidden by the other
+        assert np.mean([member.is_shown for cluster in complete for member in cluster.members]) > 0.8
 
 
 def test_a_place_that_reaches_beyond_the_frame_is_at_the_border(silhouette: Silhouette) -> None:
@@ -140,7 +140,7 @@ def test_a_larger_thing_is_divided_into_objects_that_nothing_shows(silhouette: S
     pixels = replace(shown, images=torch.from_numpy(images).permute(0, 3, 1, 2))
     found = search_clusters(clusters, [SEARCH], pixels, cells, 1.0)
     assert found
-    assert not any(member.is_shown(EPS) for cluster in found for member in cluster.members)
+    assert not any(member.is_shown for cluster in found for member in cluster.members)
 
 
 def test_of_three_in_a_row_each_end_is_known_and_no_set_is_wrong(silhouette: Silhouette) -> None:

@@ -65,8 +65,8 @@ INFERENCE_MUTANTS = (
     Mutant(
         "what nothing shows is certified among others",
         TOUCHING,
-        "float(self.found.empty[0, 0]) > eps",
-        "float(self.found.empty[0, 0]) >= 0",
+        "float(self.found.shown[0, 0]) >= SHOWN",
+        "float(self.found.shown[0, 0]) >= -1",
         TOUCHING_TESTS,
     ),
     Mutant(

@@ -216,7 +216,7 @@ def test_a_decoder_that_sees_where_it_is_renders_the_same(detector: Detector, ev
     model.encoder.load_state_dict(own.encoder.state_dict())
     weights = own.decoder.state_dict()
     first = weights["0.weight"]
-    ramps = 0.02 * torch.randn(len(first), 2, *first.shape[2:], generator=torch.Generator().manual_seed(0))
+    ramps = 0.01 * torch.randn(len(first), 2, *first.shape[2:], generator=torch.Generator().manual_seed(0))
     model.decoder.load_state_dict({**weights, "0.weight": torch.cat([first, ramps], dim=1)})
     model.background.load_state_dict(own.background.state_dict())
     perspective = replace(detector, model=model.eval())

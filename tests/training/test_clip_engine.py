@@ -11,8 +11,9 @@ from withinpx.discovery.fixed_camera import fixed_background
 from withinpx.model.autoencoder import Autoencoder, NetworkConfig, new_network
 from withinpx.model.background import BackgroundMode
 from withinpx.training.clip_engine import TOLERANCE, clip_engine
-from withinpx.training.engine import LOST_PX, DenseEngine, Engine, SparseEngine, layer_errors
+from withinpx.training.engine import DenseEngine, Engine, SparseEngine
 from withinpx.training.fit import FitSettings, learn
+from withinpx.training.losses import LOST_PX, layer_errors
 from withinpx.training.recipe import Recipe
 from withinpx.training.scene import Scene
 

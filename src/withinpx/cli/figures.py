@@ -53,6 +53,10 @@ class VideoCommand(FigureCommand):
     """Its true positions, for a comparison at the end: a CSV of frame,object,x,y,w,h,full."""
     truth_origin: Literal["corner", "centre"] = "corner"
     """Origin of the truth: the corner or the centre of the first pixel."""
+    encoder_rf: int | None = None
+    """Receptive field of the encoder, px; chosen if not given."""
+    decoder_rf: int | None = None
+    """Receptive field of the decoder, px; chosen if not given."""
     device: Device = "auto"
     """Where to train."""
 
@@ -63,7 +67,9 @@ class VideoCommand(FigureCommand):
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
         settings = fit_settings(self.device)
-        print_json(reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings))
+        fields = {"encoder_rf": self.encoder_rf, "decoder_rf": self.decoder_rf}
+        chosen: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        print_json(reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, **chosen))
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,24 @@ FRAMES = 12  # of each motion that is superimposed
 
 
 def reproduce_video(
-    clip: Path, truth: Path | None, out: Path, *, origin: float, settings: FitSettings, progress: bool | Report = True
+    clip: Path,
+    truth: Path | None,
+    out: Path,
+    *,
+    origin: float,
+    settings: FitSettings,
+    progress: bool | Report = True,
+    **changes: Any,
 ) -> dict[str, Any]:
     """Figures 10 and 11 and the errors of appendix E, on frames that training saw and on those between them.
 
-    A folder with an interrupted run is resumed.
+    A folder with an interrupted run is resumed. Further keywords are fields of ``TrackOptions``.
     """
     resume = (out / RUN_CONFIG).exists()
-    done = track(clip, OPTIONS, out=out, settings=settings, resume=resume, progress=progress)
+    done = track(clip, OPTIONS, out=out, settings=settings, resume=resume, progress=progress, **changes)
     draw_motions(out / "superimposed.png", done, clip)
     found: dict[str, Any] = {"clip": clip.name, "objects": done.tracks.objects}
+    found |= {"encoder_rf": done.certificate.encoder_rf, "decoder_rf": done.certificate.decoder_rf}
     found |= {"version": __version__, "machine": LocalEngine().describe(), "date": date.today().isoformat()}
     if truth is not None:
         tracks = done.detector.detect(clip)

@@ -253,9 +253,10 @@ def _search(
     result.refine(template, located, counted, square)
     if trim:
         result.trim(template, located, counted, square, search.eps)
+    shown = result.shown(template, located, square)
     if must_show:
-        result.leave_out_unshown(template, located, square)
-    return result.arrays(template.pool, search.eps) | {"empty": square.sqrt().cpu().numpy()}
+        result.leave_out(shown < SHOWN)
+    return result.arrays(template.pool, search.eps) | {"shown": shown.cpu().numpy()}
 
 
 def _coarse_products(maps: Float[Tensor, "b m H W"], template: Template) -> Float[Tensor, "b i j 5"]:
@@ -414,20 +415,25 @@ class _Result:
             corner = low[own[cell]] + first[part]
             self._extend(frame[own[cell]], corner, corner + 1 / (PHASES * PARTS))
 
-    def leave_out_unshown(self, template: Template, located: _Located, square: Float[Tensor, " b"]) -> None:
-        """Leave out the sets of frames in which the template, where it fits best, explains too little.
+    def shown(self, template: Template, located: _Located, square: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
+        """How much of its energy the template explains where it fits best; NaN where it was not searched for.
 
         What it explains is by how much it lessens the squared residual: all of its energy if the object is there and
         is seen whole.
         """
+        share = torch.full_like(square, torch.nan)
         (frame,) = torch.isfinite(self._best).all(dim=1).nonzero(as_tuple=True)
         column, row = (self._best[frame].floor().long() - self._first[frame]).T
         row, column = row.clamp(0, located.height - template.height), column.clamp(0, located.width - template.width)
         background = _patches(located.background, template, frame, row, column).permute(0, 3, 1, 2)
         opacity, colour = (values[0, 0].to(background) for values in template.phases)
         energy = (colour - opacity * background).square().sum(dim=(1, 2, 3))
-        unshown = frame[square[frame] - self._residual[frame] ** 2 < SHOWN * energy]
-        self._low[unshown], self._high[unshown] = torch.inf, -torch.inf
+        share[frame] = (square[frame] - self._residual[frame] ** 2) / energy
+        return share
+
+    def leave_out(self, frames: Bool[Tensor, " b"]) -> None:
+        """Without the sets of these frames."""
+        self._low[frames], self._high[frames] = torch.inf, -torch.inf
 
     def _corner(self, frame: Tensor, row: Tensor, column: Tensor) -> Float[Tensor, "k 2"]:
         return (self._first[frame] + torch.stack([column, row], dim=-1)).double()

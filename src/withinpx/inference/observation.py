@@ -86,7 +86,7 @@ class Feasible:
     high: NDArray[np.float64]  # (f, n, 2): NaN where there are none
     size: NDArray[np.float64]  # (f, n): of what was rendered, over the object's usual one; or of an outline, in px
     elongation: NDArray[np.float64]  # (f, n, 2): of the outline, if it is what was searched for (inference/outline.py)
-    empty: NDArray[np.float64]  # (f, n): the residual if nothing is rendered
+    shown: NDArray[np.float64]  # (f, n): how much of the template's energy it explains where it fits best
 
     @classmethod
     def nowhere(cls, frames: int, objects: int) -> "Feasible":
@@ -199,9 +199,7 @@ def observe(
     present = torch.ones(z.shape[:2], dtype=torch.bool, device=z.device)
     present[:, list(unused)] = False
     if single:
-        by_itself = _Rendered(model, frames, latents, torch.zeros_like(present)).compared  # without any other
-        explained = by_itself.explained.masked_fill(~(present & by_itself.visible), -torch.inf)
-        present &= nn.functional.one_hot(explained.argmax(dim=1), present.shape[1]).bool()
+        present = _most_explained(model, frames, latents, present)
     rendered = _Rendered(model, frames, latents, present)
     visible = rendered.compared.visible
     if not (visible & present).equal(present):  # an absent object must not be rendered over a present one
@@ -230,6 +228,15 @@ def observe(
         unexplained=_unexplained(frames, changes, rendered.maps, model)[:, None],
         codes=_float64(latents.codes),
     )
+
+
+def _most_explained(
+    model: Autoencoder, frames: Frames, latents: Latents, present: Bool[Tensor, "b n"]
+) -> Bool[Tensor, "b n"]:
+    """Of the objects that may be present, the one that explains most of its frame if it is rendered by itself."""
+    by_itself = _Rendered(model, frames, latents, torch.zeros_like(present)).compared  # without any other
+    explained = by_itself.explained.masked_fill(~(present & by_itself.visible), -torch.inf)
+    return present & nn.functional.one_hot(explained.argmax(dim=1), present.shape[1]).bool()
 
 
 def _float64(values: Tensor) -> NDArray[np.float64]:

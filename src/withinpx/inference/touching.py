@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from withinpx.discovery.background import BackgroundModel, ByteImages, difference
 from withinpx.discovery.regions import Cells, Region
-from withinpx.inference.feasible import Search, Where, search_boxes
+from withinpx.inference.feasible import SHOWN, Search, Where, search_boxes
 from withinpx.inference.observation import Feasible, Observations, Pixels
 from withinpx.theory.touching import SHARED, Mask, Silhouette, covered, fewest_places, inside
 
@@ -40,9 +40,10 @@ class Member:
         kinds = [kind for kind, places in enumerate(self.places) if places.any()]
         return kinds[0] if len(kinds) == 1 else None
 
-    def is_shown(self, eps: float) -> bool:
-        """Do pixels that only it can have changed show it? If rendering nothing fits them too, they say nothing."""
-        return self.found is not None and float(self.found.empty[0, 0]) > eps
+    @property
+    def is_shown(self) -> bool:
+        """Do the pixels that only it can have changed show enough of it? As in frames that show one object."""
+        return self.found is not None and float(self.found.shown[0, 0]) >= SHOWN
 
     def box(self, corner: tuple[int, int]) -> Array:
         """The box that holds its position: left, top, right, bottom, px of the network's input."""

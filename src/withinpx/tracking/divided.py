@@ -76,7 +76,7 @@ def _part(detector: Detector, classes: Classes, cluster: Cluster, member: Member
         reason = "border"
     elif float(found.residual[0, 0]) > classes.residuals[obj.object]:
         reason = "mismatch"
-    elif not member.is_shown(known.eps):
+    elif not member.is_shown:
         reason = TOUCHING
     values = _values(to_recording(position[None])[0].round(DECIMALS), obj.size[1], reason)
     if not reason:

@@ -21,11 +21,10 @@ from withinpx.model.foreground import foreground_only
 from withinpx.model.render import render
 from withinpx.model.sparse import gaussians_in, sparse_decoder_maps, sparse_latents
 from withinpx.training.accuracy import TOLERANCE, right_pixels
+from withinpx.training.losses import VISIBLE, layer_errors, lost_positions, mean_over_visible, mean_square
 from withinpx.training.scene import Scene, change_windows, half_contrast, noise_level
 
 CENTRE_LOSS_WIDTH = 1.0  # px; sigma of the Gaussian that the centre loss compares a heatmap with
-VISIBLE = 1e-3  # a centre whose Gaussian has less mass than this inside the windows of change teaches nothing
-LOST_PX = 4.0  # a heatmap further than this from its object has lost it
 OUTSIDE = -1e4  # px; a centre that is unknown
 SPARSE_SHARE = 0.25  # of the pixels changed at most; beyond it, windows cost more than they save
 
@@ -72,7 +71,7 @@ class Engine(ABC):
                 wanted = centres[chosen].masked_fill(~lost.unsqueeze(-1), torch.nan)
                 loss = loss + self.lost_weight * cross_entropy(wanted, CENTRE_LOSS_WIDTH)
         if self.code_penalty and self.model.config.appearance:
-            loss = loss + self.code_penalty * _mean_square(latents.codes, present)
+            loss = loss + self.code_penalty * mean_square(latents.codes, present)
         return loss, accuracy
 
     def latents(self, chosen: Indices) -> Latents:
@@ -116,37 +115,6 @@ class Engine(ABC):
     @abstractmethod
     def _layer_loss(self, latents: Latents, present: Tensor, chosen: Indices) -> Tensor:
         """Mean of ``layer_errors`` over the pixels."""
-
-
-def layer_errors(
-    maps: Float[Tensor, "#b o h w"], stills: Float[Tensor, "#b c h w"], images: Float[Tensor, "b c h w"]
-) -> Float[Tensor, "b 1 h w"]:
-    """How wrong opacity and colours are, each by itself: opaque where the image changed, and of its colours there.
-
-    As parts of one image they wait for each other: a layer of wrong colours is better transparent, and the colours of
-    a transparent layer hardly matter.
-    """
-    changed = (images != stills).any(dim=1, keepdim=True).to(maps.dtype)
-    opacity, colours = maps.expand(len(images), -1, -1, -1).split([1, images.shape[1]], dim=1)
-    errors = F.binary_cross_entropy_with_logits(opacity, changed, reduction="none")
-    off: Tensor = (colours.sigmoid() - images).square().mean(dim=1, keepdim=True)
-    return errors + changed * off
-
-
-def lost_positions(positions: Float[Tensor, "b n 2"], centres: Float[Tensor, "b n 2"]) -> Bool[Tensor, "b n"]:
-    """Which positions are not at their object; false where it is not known where that is."""
-    return (positions - centres).abs().amax(dim=-1) > LOST_PX
-
-
-def _mean_over_visible(values: Float[Tensor, "b n"], mass: Float[Tensor, "b n"]) -> Tensor:
-    visible = mass.detach() > VISIBLE
-    return (values * visible).sum() / visible.sum().clamp(min=1)
-
-
-def _mean_square(codes: Float[Tensor, "b n k"], present: Bool[Tensor, "b n"] | None) -> Tensor:
-    """Over the codes of the objects that are present."""
-    squares = (codes**2).mean(dim=-1)
-    return squares.mean() if present is None else (squares * present).sum() / present.sum().clamp(min=1)
 
 
 class DenseEngine(Engine):
@@ -222,7 +190,7 @@ class DenseEngine(Engine):
         mass = target.sum(dim=-1, keepdim=True)
         log_probability = F.log_softmax(logits.flatten(start_dim=-2), dim=-1)
         entropy = -(target / mass.clamp(min=VISIBLE) * log_probability).sum(dim=-1)
-        return _mean_over_visible(entropy, mass.squeeze(-1))
+        return mean_over_visible(entropy, mass.squeeze(-1))
 
     def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Tensor:
         needs_nearby = self.model.config.background is BackgroundMode.NEARBY
@@ -278,7 +246,7 @@ class SparseEngine(Engine):
             mass = mass.index_add(0, patch.windows.image, target.sum(dim=(-2, -1)))
             agreed = (target * patch.values).sum(dim=(-2, -1)) / self.model.config.temperature
             agreement = agreement.index_add(0, patch.windows.image, agreed)
-        return _mean_over_visible(log_mass - agreement / mass.clamp(min=VISIBLE), mass)
+        return mean_over_visible(log_mass - agreement / mass.clamp(min=VISIBLE), mass)
 
     def _decode(self, latents: Latents, present: Tensor | None, chosen: Indices, nearby: Indices) -> Field:
         return sparse_decoder_maps(self.model, latents.positions, present, latents.codes)

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from withinpx.errors import InputError
 from withinpx.model.softargmax import weighted_positions
-from withinpx.training.engine import LOST_PX, Engine
+from withinpx.training.engine import Engine
+from withinpx.training.losses import LOST_PX
 from withinpx.training.scene import difference
 from withinpx.training.step import Batch, Step, Steps, descend, sequentially
 
