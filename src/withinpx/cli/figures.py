@@ -66,10 +66,16 @@ class VideoCommand(FigureCommand):
         if self.clip is None:
             raise InputError(f"The {self.what} clip of the paper is not public: give one of your own with --clip.")
         origin = 0.5 if self.truth_origin == "centre" else 0.0
-        settings = fit_settings(self.device)
-        fields = {"encoder_rf": self.encoder_rf, "decoder_rf": self.decoder_rf}
-        chosen: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
-        print_json(reproduce_video(self.clip, self.truth, self.out, origin=origin, settings=settings, **chosen))
+        found = reproduce_video(
+            self.clip,
+            self.truth,
+            self.out,
+            origin=origin,
+            settings=fit_settings(self.device),
+            encoder_rf=self.encoder_rf,
+            decoder_rf=self.decoder_rf,
+        )
+        print_json(found)
 
 
 @dataclass(frozen=True)
